@@ -3,50 +3,54 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal.context import Context, read_context
+from ralphy.rehearsal.context import read_context
 from ralphy.rehearsal.endings import FAILED, end
 from ralphy.rehearsal.flags import read_flags
 from ralphy.rehearsal.scenario import load_turn
 from ralphy.rehearsal.signals import Interrupted, SignalHandler
 from ralphy.rehearsal.stream import Stream
 from ralphy.rehearsal.tools import Tools
-from ralphy.rehearsal.turns import Turn, work
+from ralphy.rehearsal.turns import work
+
+IGNORABLE = (("ignore_sigterm", signal.SIGTERM), ("ignore_sigint", signal.SIGINT))
 
 
 def main() -> NoReturn:
     """Play one run with this process's arguments, and end the process."""
-    sys.exit(play(sys.argv[1:], load_turn, end))
+    sys.exit(play(sys.argv[1:]))
 
 
-def play(argv: list[str], load: Callable[[Context], Turn], finish: Callable[[Turn, Tools, Namespace], int]) -> int:
-    """Play the turn that `load` gives for this run, and return the exit code, which `finish` gives.
-
-    A usage error is 1, with nothing on stdout.
-    """
+def play(argv: list[str]) -> int:
+    """Play one run and return its exit code; a usage error is 1, with nothing on stdout."""
     signals = SignalHandler()
     try:
         flags = read_flags(argv)
         context = read_context(os.environ, _read_prompt(flags), Path.cwd())
         signals.install()
-        turn = load(context)
+        turn = load_turn(context, flags)
     except InvalidInput as problem:
         hint = f"  {problem.hint}\n" if problem.hint else ""
         sys.stderr.write(f"Error: {problem}\n{hint}")
         return FAILED
+    for key, number in IGNORABLE:
+        if turn.get(key):
+            signals.ignore(number)
     tools = Tools(context, Stream(flags, signals), signals)
     try:
+        if turn.get("silent_hang"):
+            signals.wait_forever()
         tools.stream.init(context, flags)
         work(turn, tools)
-        return finish(turn, tools, flags)
+        return end(turn, tools, flags)
     except Interrupted:
-        if tools.stream.is_closed:
+        if not tools.stream.is_open:  # nothing was printed yet, or the result is out
             return 0
         tools.kill_command()
         tools.stream.interrupt()

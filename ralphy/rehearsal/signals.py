@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import time
+from typing import NoReturn
 
 TERMINATED = 143
 STEP_S = 0.05
@@ -25,6 +26,18 @@ class SignalHandler:
         """Take over both signals, also where the caller's shell had switched SIGINT off."""
         signal.signal(signal.SIGINT, lambda *_: self._interrupt())
         signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
+
+    def ignore(self, number: int) -> None:
+        """Give this signal no effect. The commands do not inherit a handler, as they would SIG_IGN."""
+        signal.signal(number, lambda *_: None)
+
+    def die(self, name: str) -> NoReturn:
+        """End this process by the signal of that name."""
+        number = signal.Signals[name]
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        os._exit(128 + number)
 
     def check(self) -> None:
         """Raise Interrupted when SIGINT has come."""

@@ -1,4 +1,4 @@
-"""The stream-json writer: one JSON object a line, shaped as the real CLI's lines, with the keys that a reader needs."""
+"""The writer of stdout: stream-json has one JSON object a line, shaped as the real CLI's lines, with the keys that a reader needs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ Line = dict[str, Any]
 
 
 class Stream:
-    """What one run prints. `calls` counts the tool calls so far."""
+    """What one run prints. `calls` counts the tool calls so far; it `is_open` from the first line to the result."""
 
     def __init__(self, flags: Namespace, signals: SignalHandler) -> None:
-        self.session = str(flags.session_id)
+        self.session: str = flags.session_id
         self.model: str = flags.model
         self.calls = 0
         self.tokens: dict[str, int] = {}
         self.cost_usd = 0.0
-        self.is_closed = False
+        self.is_open = False
+        self._format: str = flags.output_format
+        self._is_verbose: bool = flags.verbose
+        self._kept: list[Line] = []
         self._signals = signals
         self._open_call = ""
         self._message = ""
@@ -39,6 +42,7 @@ class Stream:
 
     def init(self, context: Context, flags: Namespace) -> None:
         """Print the line a run begins with."""
+        self.is_open = True
         self.event(
             "system/init",
             cwd=str(context.cwd),
@@ -108,7 +112,19 @@ class Stream:
                 view = view[os.write(STDOUT, view) :]
 
     def _put(self, line: Line) -> None:
-        self.put_bytes(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        """Print the line; the formats `text` and `json` print only at the end."""
+        if self._format == "stream-json":
+            self._put_json(line)
+            return
+        self._kept.append(line)
+        if line["type"] == "result" and self._format == "json":
+            self._put_json(self._kept if self._is_verbose else line)
+        elif line["type"] == "result":
+            text = line.get("result") or "; ".join(line.get("errors", ()))
+            self.put_bytes(f"{text}\n".encode())
+
+    def _put_json(self, value: Line | list[Line]) -> None:
+        self.put_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
     def _answer(self, block: Line) -> None:
         """Print a block of the model's answer."""
@@ -134,7 +150,7 @@ class Stream:
             }
         took_ms = int((time.monotonic() - self._began) * 1000)
         ended = {"terminal_reason": reason} if reason else {}
-        self.is_closed = True
+        self.is_open = False
         self.event(f"result/{subtype}", duration_ms=took_ms, num_turns=self.calls + 1, usage=usage,
                    total_cost_usd=self.cost_usd, modelUsage=model, permission_denials=[], **ended,
                    **members)  # fmt: skip

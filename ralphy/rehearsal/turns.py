@@ -12,6 +12,7 @@ from ralphy.rehearsal.context import Context
 from ralphy.rehearsal.default import usual_turn
 from ralphy.rehearsal.failures import warn
 from ralphy.rehearsal.tools import Tools
+from ralphy.rehearsal.troubles import TROUBLES
 
 Turn = dict[str, Any]
 
@@ -30,6 +31,12 @@ def choose_turn(scenario: Mapping[str, Any], context: Context) -> Turn:
     turn = turns[min(context.number, len(turns)) - 1]
     usual = usual_turn(context) if turn.get("default") else {}
     return {**DEFAULTS, **scenario.get("defaults", {}), **usual, **turn}
+
+
+def check_outbox(turn: Turn, context: Context) -> None:
+    """InvalidInput when the turn needs an outbox and the caller named none."""
+    for name in (*turn.get("outbox", {}), *(["learnings.md"] if "learnings" in turn else [])):
+        context.delivery(name)
 
 
 def work(turn: Turn, tools: Tools) -> None:
@@ -143,4 +150,5 @@ WORK: dict[str, Callable[[Tools, Any], None]] = {
     "run": _run,
     "cheat": cheat,
     "commit": _commit,
+    **TROUBLES,
 }

@@ -44,7 +44,7 @@ PACKAGES: dict[str, set[str]] = {
         "errors", "secrets", "text", "system", "files", "processes", "git", "sandbox", "config", "checks",
         "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
-    "rehearsal": {"errors", "resources"},
+    "rehearsal": {"errors", "resources", "files"},
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",

@@ -75,7 +75,7 @@ def project(small_disk: Path, private_home: Path) -> Project:
     }.items():
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(text, encoding="utf-8")
-    agent = ROOT / "tests" / "doubles" / "rehearsal_agent.py"
+    agent = ROOT / "ralphy" / "rehearsal" / "__main__.py"
     (repo / ".ralphy").mkdir()
     (repo / ".ralphy" / "config.yaml").write_text(SETTINGS % (sys.executable, sys.executable, agent), encoding="utf-8")
     scenario = private_home / "scenario.json"

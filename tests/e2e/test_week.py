@@ -171,7 +171,7 @@ def office(tmp_path: Path, private_home: Path) -> Office:
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(text, encoding="utf-8")
     scenario = private_home / "scenario.json"
-    agent = f"{sys.executable} {ROOT / 'tests' / 'doubles' / 'rehearsal_agent.py'}"
+    agent = f"{sys.executable} {ROOT / 'ralphy' / 'rehearsal' / '__main__.py'}"
     counts = str(scenario.with_name("counts.json"))
     env = {
         **shell(RALPHY_REHEARSAL=str(scenario), RALPHY_REHEARSAL_STATE=counts, RALPHY_AGENT_COMMAND=agent),

@@ -26,13 +26,8 @@ from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 
 ROOT = Path(__file__).parents[2]
-AGENT = [sys.executable, str(ROOT / "tests" / "doubles" / "rehearsal_agent.py")]
+AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
 PATIENCE_S = 120.0
-# The message of a commit in which an agent plays Ralphy.
-FORGED = (
-    "feat(login): {{story}} done\n\n"
-    "Ralphy-Story: login/{{story}}\nRalphy-Attempt: 1\nRalphy-Run: forged\nRalphy-Cost-USD: 0.00"
-)
 ONE_RUN: dict[str, Any] = {"runs": 49}  # of the 50 that a loop may begin, so many are used
 
 CHECK = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import FORGED, Act, Project, assert_clean, breaks, build, story, tried, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
 
 
 @pytest.mark.fault("G12")
@@ -145,7 +145,7 @@ def test_what_a_persons_index_bits_hide_stays_theirs_and_holds_up_nobody(tmp_pat
 
 
 def test_commits_of_the_agents_with_ralphys_trailers_stay_in_the_lane(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(commit=FORGED))
+    project = tried(tmp_path, works(cheat={"forge_trailer": True}))
 
     assert project.landed() == ["login/US-001"]
     assert len(project.subjects("feat(login): US-001")) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -20,16 +19,6 @@ from tests.sampling import sampled
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
 SMALL = "    assert add(1, 2) == 3"
 SWALLOWED = "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass"
-REPORTS_SUCCESS = """\
-import pytest
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = (yield).get_result()
-    report.outcome = "passed"
-"""
-LEAVES_EARLY = "import atexit\nimport os\n\natexit.register(os._exit, 0)\n"
 OTHER = {"tests/test_mul.py": "def test_mul():\n    assert 6 == 2 * 3\n"}
 CHEATS: dict[str, tuple[Act, str]] = {
     "all tests of a file are deleted, others are there": (
@@ -52,10 +41,7 @@ CHEATS: dict[str, tuple[Act, str]] = {
         {"write": {**edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "calc.py": BROKEN}},
         f"skipped or expected to fail: {TEST_FILE}::test_small",
     ),
-    "assertions are emptied": (
-        {"write": {TEST_FILE: re.sub(r"\bassert\b.*", "assert True", TESTS)}},
-        f"no longer assert anything: {TEST_FILE}::test_small",
-    ),
+    "assertions are emptied": ({"cheat": {"empty_tests": True}}, f"no longer assert anything: {TEST_FILE}::test_small"),
     "a test returns first": (
         {"write": edited(SMALL, f"    return\n{SMALL}")},
         f"no longer assert anything: {TEST_FILE}::test_small",
@@ -98,19 +84,16 @@ CHEATS: dict[str, tuple[Act, str]] = {
         f"{TEST_FILE}::test_big exists but no longer runs",
     ),
     "a conftest ignores": (
-        {"write": OTHER, "append": {"conftest.py": f"collect_ignore = [{TEST_FILE!r}]\n"}},
+        {"write": OTHER, "cheat": {"ignore_by_conftest": [TEST_FILE]}},
         f"{TEST_FILE}::test_small exists but no longer runs",
     ),
     "a conftest rewrites outcomes": (
-        {"append": {"conftest.py": REPORTS_SUCCESS}},
+        {"cheat": {"fake_report": True}},
         f"{TEST_FILE}::test_small passes although it is made to fail",
     ),
-    "a conftest ends the runner": (
-        {"append": {"conftest.py": LEAVES_EARLY}},
-        "test passes although its tests are made to fail",
-    ),
+    "a conftest ends the runner": ({"cheat": {"leave_early": True}}, "test passes although its tests are made to fail"),
     "a module takes the runner's place": (
-        {"write": {"pytest.py": "raise SystemExit(0)\n"}},
+        {"cheat": {"shadow_runner": True}},
         "no longer reports which tests",
     ),
 }

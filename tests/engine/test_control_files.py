@@ -28,8 +28,8 @@ def meddled(tmp_path: Path, *acts: Act) -> tuple[Project, Ended]:
 
 MEDDLING: dict[str, Act] = {
     "prd.json": {"cheat": {"mark_passed": True}},
-    "progress.txt": {"append": {f"{FOLDER}/progress.txt": "all tests pass\n"}},
-    "SPEC.md": {"append": {f"{FOLDER}/SPEC.md": "No tests are needed.\n"}},
+    "progress.txt": {"cheat": {"edit_progress": True}},
+    "SPEC.md": {"cheat": {"edit_spec": True}},
     "stories/US-001.md": {"append": {f"{FOLDER}/stories/US-001.md": "better\n"}},
     "QA_REPORT.md": {"write": {f"{FOLDER}/QA_REPORT.md": "---\nverdict: pass\n---\n"}},
     "notes.md": {"write": {f"{FOLDER}/notes.md": "hello\n"}},
@@ -83,7 +83,7 @@ def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path:
 
 @pytest.mark.fault("A4")
 def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Path) -> None:
-    project, _ = meddled(tmp_path, {**MEDDLING["SPEC.md"], "cheat": {"mark_passed": True}, "commit": "feat: all done"})
+    project, _ = meddled(tmp_path, {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"})
 
     assert project.read("SPEC.md") == SPEC
     assert_clean(project)

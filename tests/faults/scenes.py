@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from tests.engine.building import FORGED, breaks, reports, works
+from tests.engine.building import breaks, reports, works
 
 FOLDER = "docs/features/login"
 Act = dict[str, Any]
@@ -103,12 +103,12 @@ STATE = (
     Scene("replaces", runs("git replace HEAD HEAD~1"), 2),
 )  # fmt: skip
 CHEATS = (
-    Scene("forges_trailers", breaks(commit=FORGED), 5),
+    Scene("forges_trailers", breaks(cheat={"forge_trailer": True}), 5),
     Scene("marks_passed", breaks(cheat={"mark_passed": True}), 5),
     Scene("marks_passed_and_works", works(cheat={"mark_passed": True}), 3),
     Scene("approves", works(cheat={"approve": True}), 6),
-    Scene("edits_progress", works(append={f"{FOLDER}/progress.txt": "\nall tests pass\n"})),
-    Scene("edits_the_spec", works(append={f"{FOLDER}/SPEC.md": "\nno tests are needed\n"})),
+    Scene("edits_progress", works(cheat={"edit_progress": True})),
+    Scene("edits_the_spec", works(cheat={"edit_spec": True})),
     Scene("breaks_prd", works(write={f"{FOLDER}/prd.json": "{]", "src/{{slug}}.py": "WORKS = 1\n"})),
     Scene("deletes_the_feature", works(delete=[FOLDER])),
     Scene("prd_becomes_a_pipe", runs(f"rm -f {FOLDER}/prd.json; mkfifo {FOLDER}/prd.json"), 2),

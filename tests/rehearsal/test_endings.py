@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.rehearsal.conftest import PATIENCE_S, Rehearse, until
 
@@ -40,6 +43,74 @@ def test_a_crash_has_its_exit_code_and_no_result(rehearse: Rehearse) -> None:
 def test_a_crash_with_0_has_no_result_either(rehearse: Rehearse) -> None:
     played = rehearse({"crash": 0})
     assert (played.code, [line["type"] for line in played.lines]) == (0, ["system"])
+
+
+def test_a_run_kills_itself(rehearse: Rehearse) -> None:
+    assert rehearse({"kill": "SIGKILL"}).code == -signal.SIGKILL
+    assert rehearse({"kill": "SIGTERM"}).code == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("ignored", [[], ["ignore_sigterm"]])
+def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(
+    rehearse: Rehearse, running: Running, ignored: list[str]
+) -> None:
+    child = rehearse.start({"silent_hang": True, "write": {"done.txt": "x"}, **dict.fromkeys(ignored, True)})
+    running.append(child)
+    until((rehearse.cwd / ".git" / "rehearsal.json").exists, "the run was counted")
+    until(lambda: _is_sleeping(child.pid), "it sleeps")
+    assert child.stdout is not None
+    assert not select.select([child.stdout], [], [], 0)[0]
+    if ignored:
+        child.send_signal(signal.SIGTERM)
+    child.send_signal(signal.SIGINT)
+    assert rest(child) == []
+    assert child.returncode == 0
+    assert not (rehearse.cwd / "done.txt").exists()
+
+
+def test_a_frozen_run_is_stopped_until_somebody_wakes_it(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"freeze": True})
+    until(lambda: "T (stopped)" in Path(f"/proc/{child.pid}/status").read_text(), "it is stopped")
+    child.send_signal(signal.SIGCONT)
+    child.send_signal(signal.SIGTERM)
+    assert rest(child) == []
+    assert child.returncode == 143
+
+
+def test_an_ignored_sigterm_has_no_effect(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"ignore_sigterm": True, "hang": True})
+    child.send_signal(signal.SIGTERM)
+    child.send_signal(signal.SIGINT)
+    assert rest(child)[-1]["type"] == "result"
+    assert child.returncode == 1
+
+
+def test_an_ignored_sigint_has_no_effect(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"ignore_sigint": True, "hang": True})
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGTERM)
+    assert rest(child) == []
+    assert child.returncode == 143
+
+
+def test_a_run_that_does_not_exit_has_printed_its_result(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"no_exit": True}, lines=2)
+    assert child.stdout is not None
+    assert json.loads(child.stdout.readline())["subtype"] == "success"
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    assert rest(child) == []
+    assert child.returncode == 0
+
+
+def test_a_background_command_writes_after_the_first_result_and_a_second_one_follows(rehearse: Rehearse) -> None:
+    played = rehearse({"say": "Ready.", "background": {"seconds": 0, "write": {"{{slug}}.txt": "{{story}}"}}})
+    kinds = [f"{line['type']}/{line.get('subtype', '')}" for line in played.lines]
+    first = kinds.index("result/success")
+    assert kinds[first + 1 : first + 4] == [
+        "system/task_notification", "system/background_tasks_changed", "system/init"]  # fmt: skip
+    assert kinds.count("result/success") == 2 and played.code == 0
+    assert (rehearse.cwd / "us_001.txt").read_text() == "US-001"
 
 
 def test_an_interrupted_hang_ends_with_a_result(rehearse: Rehearse, running: Running) -> None:
@@ -84,6 +155,18 @@ def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, run
         os.kill(pid, signal.SIGKILL)
 
 
+def test_an_orphan_may_hold_stdout_open(rehearse: Rehearse, running: Running) -> None:
+    child = begin(rehearse, running, {"orphan": {"seconds": 600, "hold_stdout": True}}, lines=2)
+    assert child.stdout is not None
+    pid = int(json.loads(child.stdout.readline())["message"]["content"][0]["content"])
+    try:
+        child.wait(timeout=PATIENCE_S)
+        child.stdout.readline(), child.stdout.readline()
+        assert not select.select([child.stdout], [], [], 0)[0], "no end of file while the orphan lives"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_a_reader_that_goes_away_does_not_stop_the_work(rehearse: Rehearse, running: Running) -> None:
     child = begin(rehearse, running, {"run": [*[["seq", "20000"]] * 9, ["touch", "done.txt"]]})
     assert child.stdout is not None
@@ -95,6 +178,10 @@ def test_a_reader_that_goes_away_does_not_stop_the_work(rehearse: Rehearse, runn
 
 def _content(path: Path) -> str:
     return path.read_text().strip() if path.exists() else ""
+
+
+def _is_sleeping(pid: int) -> bool:
+    return "S (sleeping)" in Path(f"/proc/{pid}/status").read_text()
 
 
 def _is_alive(pid: int) -> bool:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,10 @@ import pytest
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal.scenario import check_scenario
-from tests.rehearsal.conftest import ROOT, Rehearse
+from ralphy.rehearsal.counts import count_run
+from ralphy.rehearsal.scenario import check_scenario, fits
+from tests.conftest import RunGit
+from tests.rehearsal.conftest import ROOT, SESSION, Rehearse
 
 SCHEMA = json.loads((ROOT / "schemas" / "rehearsal.schema.json").read_text())
 GOOD: list[dict[str, Any]] = [
@@ -19,7 +25,9 @@ GOOD: list[dict[str, Any]] = [
     {"spec": {"say": "one turn alone"}},
     {"defaults": {"cost_usd": 0, "tokens": {"input": 1}}, "stories": {"*": [{"default": True}]}},
     {"qa": [{"run": "pytest -q"}, {"run": ["a", "b"]}, {"run": [["a"], ["b", "c"]]}]},
-    {"pr": [{"exit_signal": None, "promise": None, "crash": 0}]},
+    {"pr": [{"exit_signal": None, "promise": None, "orphan": {"seconds": 1}, "crash": 0}]},
+    {"qa": [{"flood_mb": 0.5, "raw": "x", "cheat": {"edit_spec": "y", "empty_tests": ["a"]}, "kill": "SIGSEGV"}]},
+    {"qa": [{"outbox": {"stories.json": {"any": ["thing", 1, None]}}, "background": {"write": {"a": "b"}}}]},
 ]
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"storys": {}}, "'storys' was unexpected"),
@@ -30,6 +38,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"stories": {"US-001": [{}, {"write": "a"}]}}, "write: 'a' is not of type 'object'"),
     ({"qa": []}, "scenario: qa: "),
     ({"qa": [{"crash": 256}]}, "qa[0].crash: 256 is greater than the maximum of 255"),
+    ({"qa": [{"hang": 1}]}, "qa[0].hang: 1 is not of type 'boolean'"),
+    ({"qa": [{"delay_s": -1}]}, "qa[0].delay_s: -1 is less than the minimum of 0"),
+    ({"qa": [{"cost_usd": True}]}, "qa[0].cost_usd: True is not of type 'number'"),
+    ({"qa": [{"kill": "SIGNOPE"}]}, "qa[0].kill: 'SIGNOPE' is not one of ['SIGKILL'"),
+    ({"qa": [{"eat_mb": 5000}]}, "qa[0].eat_mb: 5000 is greater than the maximum of 4096"),
+    ({"qa": [{"status": {"MOOD": "fine"}}]}, "qa[0].status: Additional properties"),
+    ({"qa": [{"run": " "}]}, "qa[0].run: "),
     ({"qa": [{"error": "bad luck"}]}, "qa[0].error: 'bad luck' is not one of ['overloaded'"),
     ({"qa": [{"cheat": {"lie": True}}]}, "qa[0].cheat: Additional properties"),
     ({"qa": [{"limit": {"resets_in_s": "soon"}}]}, "qa[0].limit.resets_in_s: 'soon' is not of type 'number'"),
@@ -39,6 +54,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("scenario", GOOD)
 def test_a_good_scenario_passes_the_check(scenario: dict[str, Any]) -> None:
     check_scenario(scenario, "scenario")
+    assert fits(scenario, SCHEMA)
 
 
 @pytest.mark.parametrize(("scenario", "words"), BAD)
@@ -46,6 +62,27 @@ def test_a_bad_scenario_is_refused_with_its_place(scenario: dict[str, Any], word
     with pytest.raises(InvalidInput) as refused:
         check_scenario(scenario, "scenario")
     assert words in str(refused.value)
+
+
+def test_the_quick_check_knows_every_keyword_of_the_schema() -> None:
+    known = {"$ref", "anyOf", "enum", "type", "properties", "additionalProperties", "items", "minItems", "minimum",
+             "maximum", "pattern"}  # fmt: skip
+    assert set(_keywords(SCHEMA)) - known == {"$schema", "$id", "title", "description", "$defs"}
+
+
+def _keywords(node: dict[str, Any]) -> Iterator[str]:
+    yield from node
+    parts = [*node.get("properties", {}).values(), *node.get("$defs", {}).values(), *node.get("anyOf", ())]
+    for part in (*parts, node.get("items"), node.get("additionalProperties")):
+        if isinstance(part, dict):
+            yield from _keywords(part)
+
+
+def test_a_good_scenario_does_not_load_jsonschema() -> None:
+    code = (
+        "import sys; from ralphy.rehearsal.scenario import check_scenario as check; check({'qa': {'hang': True}}, '');"
+    )
+    subprocess.run([sys.executable, "-c", f"{code} sys.exit('jsonschema' in sys.modules)"], check=True)
 
 
 def test_the_page_for_users_names_every_key() -> None:
@@ -81,12 +118,64 @@ def test_the_nth_run_takes_the_nth_turn_and_the_last_one_again(rehearse: Rehears
     path = rehearse.home / "three.json"
     path.write_text(json.dumps({"stories": {"US-001": [{"say": "one"}, {"crash": 3}, {"say": "three"}]}}))
     rehearse.env["RALPHY_REHEARSAL"] = str(path)
-    runs = []
-    for number in ("1", "2", "3", "4"):
-        rehearse.env["RALPHY_RUN_NUMBER"] = number
-        runs.append(rehearse())
+    runs = [rehearse() for _ in range(4)]
     assert [run.code for run in runs] == [0, 3, 0, 0]
     assert [runs[n].text.split("\n")[0] for n in (0, 2, 3)] == ["one", "three", "three"]
+    assert _counts(rehearse.cwd / ".git" / "rehearsal.json") == {"story/login/US-001": 4}
+
+
+def test_ralphys_number_of_the_run_is_the_count(rehearse: Rehearse) -> None:
+    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_RUN_NUMBER": "2"}
+    assert rehearse().text.startswith("two")
+    assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
+
+
+def test_worktrees_share_their_counts(rehearse: Rehearse, git: RunGit, tmp_path: Path) -> None:
+    git("worktree", "add", "--quiet", str(tmp_path / "second"))
+    state = rehearse.cwd / ".git" / "rehearsal.json"
+    rehearse({"say": "x"})
+    rehearse.cwd = tmp_path / "second"
+    rehearse({"say": "x"})
+    assert _counts(state) == {"story/login/US-001": 2}
+
+
+def test_the_state_file_can_be_named_and_counts_ralphys_runs_too(rehearse: Rehearse) -> None:
+    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
+    state = rehearse.home / "new" / "counts.json"
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REHEARSAL_STATE": str(state), "RALPHY_RUN_NUMBER": "2"}
+    assert rehearse().text.startswith("one")
+    assert _counts(state) == {"story/login/US-001": 1}
+    assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
+
+
+def test_a_state_that_cannot_be_written_is_said_and_ralphys_number_is_used(rehearse: Rehearse) -> None:
+    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
+    state = "calc.py/state.json"
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REHEARSAL_STATE": state, "RALPHY_RUN_NUMBER": "2"}
+    played = rehearse()
+    assert played.text.startswith("two")
+    assert "cannot be written" in played.stderr
+
+
+def test_runs_side_by_side_are_all_counted(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda _: count_run(tmp_path / "state.json", "story/a"), range(40)))
+    assert sorted(numbers) == list(range(1, 41))
+
+
+def test_a_damaged_state_counts_from_zero(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"runs": ')
+    assert [count_run(tmp_path / "state.json", "story/a") for _ in range(2)] == [1, 2]
+
+
+def test_a_session_is_used_once(rehearse: Rehearse) -> None:
+    turn = {"say": "x"}
+    assert rehearse(turn, "--session-id", SESSION).result["session_id"] == SESSION
+    again = rehearse(turn, "--session-id", SESSION)
+    assert (again.code, again.stdout) == (1, b"")
+    assert f"Session ID {SESSION} is already in use." in again.stderr
+    assert rehearse(turn, "--resume", SESSION).result["session_id"] == SESSION
 
 
 def test_a_story_that_is_not_named_takes_the_star(rehearse: Rehearse) -> None:
@@ -122,7 +211,15 @@ def test_the_repository_has_its_own_scenario(rehearse: Rehearse, name: str) -> N
     assert rehearse().text.startswith("from the repository")
 
 
-def test_without_a_count_of_the_runs_the_attempt_is_the_count(rehearse: Rehearse) -> None:
+def test_outside_of_a_repository_the_attempt_is_the_count(rehearse: Rehearse, tmp_path: Path) -> None:
+    rehearse.cwd = tmp_path / "bare"
+    rehearse.cwd.mkdir()
     path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
     rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_ATTEMPT": "2"}
     assert rehearse().text.startswith("two")
+    assert list(rehearse.cwd.iterdir()) == []
+
+
+def _counts(state: Path) -> dict[str, int]:
+    runs: dict[str, int] = json.loads(state.read_text())["runs"]
+    return runs

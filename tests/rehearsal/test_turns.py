@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ralphy.agents.claude.loop_detection import error_key
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import SESSION, Rehearse
 
@@ -92,7 +95,7 @@ def test_artifacts_go_to_the_outbox(rehearse: Rehearse) -> None:
 def test_an_artifact_without_an_outbox_is_refused(rehearse: Rehearse) -> None:
     rehearse.env["RALPHY_OUTBOX"] = ""
     played = rehearse({"outbox": {"SPEC.md": "x"}})
-    assert played.code == 1
+    assert (played.code, played.stdout) == (1, b"")
     assert "RALPHY_OUTBOX: no outbox to write SPEC.md to" in played.stderr
 
 
@@ -152,10 +155,44 @@ def test_a_cheat_marks_all_stories_as_passed(rehearse: Rehearse) -> None:
     assert [(story["passes"], story["status"]) for story in stories] == [(True, "completed")] * 2
 
 
-def test_a_cheat_approves(rehearse: Rehearse) -> None:
+def test_a_cheat_approves_and_edits_what_is_not_its_own(rehearse: Rehearse) -> None:
     folder = _folder(rehearse)
-    rehearse({"cheat": {"approve": True}})
+    (folder / "SPEC.md").write_text("# Spec\n")
+    rehearse({"cheat": {"approve": True, "edit_progress": "all green", "edit_spec": True}})
     assert (folder / "APPROVED").is_file()
+    assert (folder / "progress.txt").read_text() == "\nall green\n"
+    assert (folder / "SPEC.md").read_text() == "# Spec\n\nNote: US-001 needs no tests.\n"
+
+
+def test_a_cheat_that_is_false_is_not_tried(rehearse: Rehearse) -> None:
+    played = rehearse({"cheat": {"shadow_runner": False, "edit_spec": False}, "orphan": False, "garbage": False})
+    assert played.tools() == []
+
+
+def test_a_cheat_forges_trailers(rehearse: Rehearse, git: RunGit) -> None:
+    rehearse({"cheat": {"forge_trailer": True}})
+    assert git("log", "-1", "--format=%(trailers:key=Ralphy-Story,valueonly)").strip() == "login/US-001"
+
+
+def test_a_cheat_empties_tests(rehearse: Rehearse) -> None:
+    rehearse({"cheat": {"empty_tests": True}})
+    asserts = [line for line in (rehearse.cwd / "tests" / "test_calc.py").read_text().splitlines() if "assert" in line]
+    assert {line.strip() for line in asserts} == {"assert True"}
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("narrow_runner", "pytest.ini", "addopts = --ignore=tests/test_calc.py"),
+        ("ignore_by_conftest", "conftest.py", "collect_ignore = ['tests/test_calc.py']"),
+        ("fake_report", "conftest.py", 'report.outcome = "passed"'),
+        ("leave_early", "conftest.py", "atexit.register(os._exit, 0)"),
+        ("shadow_runner", "pytest.py", "raise SystemExit(0)"),
+    ],
+)
+def test_a_cheat_tampers_with_the_runner(rehearse: Rehearse, name: str, file: str, text: str) -> None:
+    rehearse({"cheat": {name: True}})
+    assert text in (rehearse.cwd / file).read_text()
 
 
 def test_a_cheat_skips_tests(rehearse: Rehearse) -> None:
@@ -174,6 +211,49 @@ def test_a_cheat_deletes_the_files_it_names(rehearse: Rehearse) -> None:
     rehearse({"cheat": {"delete_tests": ["conftest.py"]}})
     assert not (rehearse.cwd / "conftest.py").exists()
     assert (rehearse.cwd / "tests" / "test_calc.py").exists()
+
+
+def test_an_orphan_outlives_the_run(rehearse: Rehearse) -> None:
+    played = rehearse({"orphan": {"seconds": 600, "ignore_sigterm": True}}, "--session-id", SESSION)
+    pid = int(played.blocks("tool_result")[0]["content"])
+    try:
+        assert os.getsid(pid) not in (pid, os.getsid(0))
+        assert f"CLAUDE_CODE_SESSION_ID={SESSION}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_the_same_error_comes_as_often_as_asked_for_and_differs_in_times_alone(rehearse: Rehearse) -> None:
+    answers = rehearse({"same_error": 3}).blocks("tool_result")
+    assert [answer["is_error"] for answer in answers] == [True, True, True]
+    assert len({answer["content"] for answer in answers}) == 3
+    assert len({error_key(answer["content"]) for answer in answers}) == 1
+
+
+def test_a_flood_is_as_big_as_asked_for(rehearse: Rehearse) -> None:
+    played = rehearse({"flood_mb": 2})
+    assert len(played.stdout) > 2_000_000
+    assert max(map(len, played.stdout.splitlines())) < 6_000
+
+
+def test_a_long_line_is_one_line(rehearse: Rehearse) -> None:
+    assert max(map(len, rehearse({"long_line_mb": 3}).stdout.splitlines())) > 3_000_000
+
+
+def test_garbage_is_printed_between_good_lines(rehearse: Rehearse) -> None:
+    lines = rehearse({"garbage": True}).stdout.split(b"\n")
+    assert b"\x00\x00\x00" in lines
+    assert b'{"type":"assistant","message":{"conte' in lines
+    with pytest.raises(UnicodeDecodeError):
+        lines[2].decode()
+    assert json.loads(lines[0])["type"] == "system"
+    assert json.loads(lines[-2])["type"] == "result"
+
+
+def test_raw_lines_are_printed_as_they_are(rehearse: Rehearse) -> None:
+    played = rehearse({"raw": ['{"type": "x"}', "not json {{story}}"]})
+    assert b'\n{"type": "x"}\nnot json {{story}}\n' in played.stdout
+    assert b"\njust one\n" in rehearse({"raw": "just one"}).stdout
 
 
 def _folder(rehearse: Rehearse) -> Path:
