@@ -1,4 +1,4 @@
-"""The writer of stdout: stream-json has one JSON object a line, shaped as the real CLI's lines, with the keys that a reader needs."""
+"""The writer of stdout: in stream-json one object a line, shaped as the CLI's, with the keys that a reader needs."""
 
 from __future__ import annotations
 

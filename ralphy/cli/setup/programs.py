@@ -15,7 +15,7 @@ from ralphy.cli.setup.ground import Finding, Ground, State, fail, ok, warn
 from ralphy.errors import EnvironmentProblem, RalphyError
 from ralphy.files.safe_open import read_safely
 from ralphy.pipeline.acceptance import SEALED
-from ralphy.processes.program_paths import GIT, find, lies_in
+from ralphy.processes.program_paths import GIT, find, lies_in, own_environment
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
@@ -160,7 +160,7 @@ def _agent(g: Ground) -> Finding:
         return fail("agent", f"{program} is not on PATH", f"{fix}; or try it free: {_FREE}")
     if own := _in_the_checkout(g, path):
         return ok("agent", f"{path}: not started, because {own} is in the repository")
-    code, text = _answer((*g.config.agent.command, "--version"), Path("/"), g.env)
+    code, text = _answer((*g.config.agent.command, "--version"), Path("/"), _outside(g))
     if code:
         return fail("agent", f"{program} --version: {text or f'exit {code}'}", f"fix or reinstall {path}")
     if os.geteuid() == 0 and g.env.get("IS_SANDBOX") != "1" and text.endswith("(Claude Code)"):
@@ -183,12 +183,17 @@ def _login(g: Ground) -> Finding:
         return ok("login", "not asked: the agent's program is not known to tell")
     if key := next((name for name in own.keys if g.env.get(name)), ""):
         return ok("login", f"by {key}")
-    code, text = _answer((str(path), *own.asks_login), Path("/"), g.env)
+    code, text = _answer((str(path), *own.asks_login), Path("/"), _outside(g))
     if code == 0:
         return ok("login", "logged in")
     why = "not logged in" if text.startswith("{") else text or f"exit {code}"  # the answer is a record of its login
     asked = " ".join((own.command[0], *own.asks_login))
     return warn("login", f"{asked}: {why}", f"run {own.command[0]} once and log in; or {own.login}")
+
+
+def _outside(g: Ground) -> dict[str, str]:
+    """The environment in which the agent's program starts here: it loads nothing that lies in the checkout."""
+    return own_environment(g.env, str(g.repository.root))
 
 
 def _in_the_checkout(g: Ground, program: Path) -> str:
