@@ -2,8 +2,7 @@
 
 Everything is read-only and the network is open. Secrets of the person are hidden, `/tmp` and `/run` are new, and over
 the caches of tools lie Ralphy's own: what an agent plants in those starts nothing of the person's. The folder of the
-agent's program is new as well, with the person's settings in it, read-only, and the login. What lies in `/tmp` is seen
-there, read-only, but for sockets.
+agent's program is new as well, with the person's settings in it, read-only, and the login.
 
 Bubblewrap ends where a mount point is missing on the read-only machine, or where a link leads it to a place that is not
 there: links are resolved here first, and what is missing is made or left out.
@@ -24,8 +23,6 @@ from ralphy.sandbox.mount_points import make_mount_point
 
 TMP_BYTES, COVER_BYTES, SHM_BYTES = 4 << 30, 1 << 20, 1 << 29
 _TMP = Path("/tmp")  # noqa: S108 - the machine's
-_MOST_ENTRIES = 200
-_OWN = "ralphy-"  # folders for a moment
 # Of a user's name servers and, on NixOS, of all programs; the sockets of the machine's daemons lie beside them.
 _RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system")
 _CACHE_LOCK = ".cargo/.package-cache"  # a file; without it two lanes break each other's builds on an empty cache
@@ -84,7 +81,6 @@ class Mount:
     source: Path | None = None
     is_writable: bool = False
     bytes: int = COVER_BYTES
-    may_be_gone: bool = False
 
 
 Mounts = Mapping[Path, Mount]
@@ -192,17 +188,7 @@ def _machine() -> dict[Path, Mount]:
     fresh = {at: Mount(bytes=TMP_BYTES) for at in _real((_TMP,))}
     fresh |= {at: Mount() for at in _real((Path("/run"),))}
     seen = {Path("/run", name): Mount(source) for name in _RUN for source in _real((Path("/run", name),))}
-    return {Path("/"): Mount(Path("/")), **fresh, **_entries_of_tmp(), **seen}
-
-
-def _entries_of_tmp() -> dict[Path, Mount]:
-    """What lies in /tmp, read-only, the newest first: a project, its tools and their files may be there."""
-    found = list[tuple[float, Path]]()
-    for at in _entries(_TMP, ()):
-        with suppress(OSError):  # what is temporary may have gone
-            if not (at.is_symlink() or at.name.startswith(_OWN)):
-                found.append((at.stat().st_mtime, at))
-    return {at: Mount(at, may_be_gone=True) for _, at in sorted(found, reverse=True)[:_MOST_ENTRIES]}
+    return {Path("/"): Mount(Path("/")), **fresh, **seen}
 
 
 def _agents(agent: AgentFolder) -> Mounts:
@@ -252,7 +238,7 @@ def options(mounts: Mounts) -> Iterator[str]:
             is_device = at.is_relative_to("/dev")
             yield from ("--dev-bind" if is_device else "--bind", str(mount.source), str(at))
         else:
-            yield from ("--ro-bind-try" if mount.may_be_gone else "--ro-bind", str(mount.source), str(at))
+            yield from ("--ro-bind", str(mount.source), str(at))
         if number == 0:
             yield from own_devices()
 

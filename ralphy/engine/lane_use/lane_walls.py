@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import ralphy
 from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
@@ -116,15 +118,24 @@ def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
 
 
 def _named(w: Workspace) -> Iterator[Path]:
-    """What commands and variables name below /tmp, where the sandbox has a folder of its own: a program with what lies
-    beside it, and the value of a variable, but for sockets."""
+    """What lies below /tmp, where the sandbox has a folder of its own, and is needed there: Ralphy and its Python, the
+    programs of commands, what variables name (but for sockets), and what belongs to programs of the PATH."""
+    own = (sys.prefix, sys.base_prefix, *(str(place) for place in ralphy.__path__))
+    yield from (at for at in map(Path, own) if _is_temporary(at))
     checks = (word for check in w.checks for word in shlex.split(check.run))
     for word in (*w.config.agent.command, *checks):
         if _is_temporary(program := Path(word)) and program.is_file():
             yield program if program.parent == _TMP else program.parent
     for name, value in w.env.items():
         if name not in _WHERE:
-            yield from (at for at in map(Path, value.split(os.pathsep)) if _is_temporary(at) and _is_plain(at))
+            found = (at for at in map(Path, value.split(os.pathsep)) if _is_temporary(at) and _is_plain(at))
+            yield from (_installed(at) for at in found)
+
+
+def _installed(folder: Path) -> Path:
+    """The installation to which a folder of programs belongs; else the folder."""
+    above = folder.parent
+    return above if above != _TMP and folder.name == "bin" and (above / "lib").is_dir() else folder
 
 
 def _is_temporary(path: Path) -> bool:
