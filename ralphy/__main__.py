@@ -6,15 +6,16 @@ import os
 import signal
 import sys
 
-from ralphy.cli.main import main as run
-from ralphy.cli.terminal import speak_ascii
 from ralphy.processes.program_paths import leave_checkout
 
 
 def main() -> None:
     """Run the command line; end the process with the exit code."""
     _fill_closed_streams()
-    leave_checkout()
+    leave_checkout()  # before anything is loaded that a file of the checkout could stand in for
+    from ralphy.cli.main import main as run
+    from ralphy.cli.terminal import speak_ascii
+
     speak_ascii(sys.stdout, sys.stderr)
     code = run()
     _be_done()

@@ -10,7 +10,6 @@ import click
 from ralphy.cli.dashboard.agents import Agents
 from ralphy.cli.dashboard.board import board_of
 from ralphy.cli.dashboard.feed import Feed
-from ralphy.cli.dashboard.web import Dashboard, bound, serve
 from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import open_in_browser
 from ralphy.errors import EnvironmentProblem, ExitCode
@@ -59,6 +58,8 @@ def _print(call: Invocation, name: str) -> int:
 
 
 def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, opens: bool) -> int:
+    from ralphy.cli.dashboard.web import Dashboard, bound, serve  # needs the extra
+
     listening = bound(port)
     with listening, Feed(call) as feed:
         page = Dashboard(call, feed, listening.getsockname()[1], hosts)
