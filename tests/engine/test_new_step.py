@@ -21,6 +21,8 @@ from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import CODE, Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
+from ralphy.prompts import render
+from ralphy.scaffold import writer
 from ralphy.scaffold.writer import init_prompts
 from tests.engine.building import Project, assert_clean, build, open_feature, reports, story
 
@@ -48,7 +50,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setattr(table, "STEPS", (SPEC, ACCEPTANCE, STORY, SPLIT, QA, SECURITY, PR))
     templates = shutil.copytree(resources.template_root(), tmp_path / "templates")
     (templates / "prompts" / "security.md.j2").write_text(PROMPT, encoding="utf-8")
-    monkeypatch.setattr(resources, "template_root", lambda: templates)
+    for reader in (render, writer):
+        monkeypatch.setattr(reader, "template_root", lambda: templates)
     return build(tmp_path, story("US-001"))
 
 

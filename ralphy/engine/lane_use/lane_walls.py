@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import ralphy
 from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _TMP = Path("/tmp")  # noqa: S108 - the machine's
+_RALPHY = Path(__file__).parents[2]
 _WHERE = ("PWD", "OLDPWD")  # they name the place where Ralphy was called
 
 
@@ -120,8 +120,7 @@ def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
 def _named(w: Workspace) -> Iterator[Path]:
     """What lies below /tmp, where the sandbox has a folder of its own, and is needed there: Ralphy and its Python, the
     programs of commands, what variables name (but for sockets), and what belongs to programs of the PATH."""
-    own = (sys.prefix, sys.base_prefix, *(str(place) for place in ralphy.__path__))
-    yield from (at for at in map(Path, own) if _is_temporary(at))
+    yield from (at for at in (Path(sys.prefix), Path(sys.base_prefix), _RALPHY) if _is_temporary(at))
     checks = (word for check in w.checks for word in shlex.split(check.run))
     for word in (*w.config.agent.command, *checks):
         if _is_temporary(program := Path(word)) and program.is_file():
