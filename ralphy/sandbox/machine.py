@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from ralphy.sandbox.mount_points import make_mount_point
 
 TMP_BYTES, COVER_BYTES, SHM_BYTES = 4 << 30, 1 << 20, 1 << 29
 _TMP = Path("/tmp")  # noqa: S108 - the machine's
+_WHERE = ("PWD", "OLDPWD")  # they name the place where Ralphy was called
+_OWN = (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])  # Ralphy's Python, and where it lies itself
 # Of a user's name servers and, on NixOS, of all programs; the sockets of the machine's daemons lie beside them.
 _RUN = ("systemd/resolve", "resolvconf", "NetworkManager", "nscd", "current-system")
 _CACHE_LOCK = ".cargo/.package-cache"  # a file; without it two lanes break each other's builds on an empty cache
@@ -108,7 +111,7 @@ class Machine:
         found |= self._caches() | hidden
         if self.agent:
             found |= _agents(self.agent)
-        found |= {at: Mount(at) for at in _real(self._apart(self.readable))}
+        found |= {at: Mount(at) for at in _real(self._apart((*self._of_tmp(), *self.readable)))}
         found |= {at: Mount(at, is_writable=True) for at in _real(self._apart(self.writable))}
         mounts = dict[Path, Mount]()
         for at, mount in sorted(found.items(), key=lambda one: len(one[0].parts)):
@@ -121,6 +124,15 @@ class Machine:
         """The variables that have no meaning inside."""
         yield from _UNSET
         yield from (name for name in self.env if name.startswith("DBUS_"))
+
+    def _of_tmp(self) -> Iterator[Path]:
+        """What is needed of the machine's /tmp: Ralphy and its Python, what variables name (but for sockets), and what
+        belongs to programs of the PATH."""
+        yield from filter(is_temporary, _OWN)
+        for name, value in self.env.items():
+            if name not in _WHERE:
+                named = filter(is_temporary, map(Path, value.split(os.pathsep)))
+                yield from (_installation(at) for at in named if at.is_dir() or at.is_file())
 
     def _apart(self, paths: Iterable[Path]) -> Iterator[Path]:
         """The paths on whose way nothing can be written by an agent."""
@@ -189,6 +201,17 @@ def _machine() -> dict[Path, Mount]:
     fresh |= {at: Mount() for at in _real((Path("/run"),))}
     seen = {Path("/run", name): Mount(source) for name in _RUN for source in _real((Path("/run", name),))}
     return {Path("/"): Mount(Path("/")), **fresh, **seen}
+
+
+def is_temporary(path: Path) -> bool:
+    """Does it lie below /tmp, where the sandbox has a folder of its own?"""
+    return path != _TMP and path.is_relative_to(_TMP)
+
+
+def _installation(folder: Path) -> Path:
+    """The installation to which a folder of programs belongs; else the folder."""
+    above = folder.parent
+    return above if folder.name == "bin" and is_temporary(above) and (above / "lib").is_dir() else folder
 
 
 def _agents(agent: AgentFolder) -> Mounts:

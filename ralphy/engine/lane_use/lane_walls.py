@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -39,17 +38,12 @@ from ralphy.lanes.lane_sandbox import Bind
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.command import REPO_MARKER
 from ralphy.sandbox.bubblewrap import Sandbox
-from ralphy.sandbox.machine import AgentFolder, Machine
+from ralphy.sandbox.machine import AgentFolder, Machine, is_temporary
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
-
-
-_TMP = Path("/tmp")  # noqa: S108 - the machine's
-_RALPHY = Path(__file__).parents[2]
-_WHERE = ("PWD", "OLDPWD")  # they name the place where Ralphy was called
 
 
 def bubblewrap_for(w: Workspace) -> str | None:
@@ -113,36 +107,16 @@ def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
         own = AgentFolder(folder.path(w.env), folder.state, (folder.login, sessions))
     else:
         own = AgentFolder(folder.path(w.env), folder.state)
-    readable = (*expanded(w, safety.ro_paths), *_named(w))
+    readable = (*expanded(w, safety.ro_paths), *_programs(w))
     return Machine(w.env, caches, own, readable, expanded(w, safety.writable))
 
 
-def _named(w: Workspace) -> Iterator[Path]:
-    """What lies below /tmp, where the sandbox has a folder of its own, and is needed there: Ralphy and its Python, the
-    programs of commands, what variables name (but for sockets), and what belongs to programs of the PATH."""
-    yield from (at for at in (Path(sys.prefix), Path(sys.base_prefix), _RALPHY) if _is_temporary(at))
+def _programs(w: Workspace) -> Iterator[Path]:
+    """The programs of commands that lie below /tmp, where the sandbox has its own folder, with what lies beside."""
     checks = (word for check in w.checks for word in shlex.split(check.run))
     for word in (*w.config.agent.command, *checks):
-        if _is_temporary(program := Path(word)) and program.is_file():
-            yield program if program.parent == _TMP else program.parent
-    for name, value in w.env.items():
-        if name not in _WHERE:
-            found = (at for at in map(Path, value.split(os.pathsep)) if _is_temporary(at) and _is_plain(at))
-            yield from (_installed(at) for at in found)
-
-
-def _installed(folder: Path) -> Path:
-    """The installation to which a folder of programs belongs; else the folder."""
-    above = folder.parent
-    return above if above != _TMP and folder.name == "bin" and (above / "lib").is_dir() else folder
-
-
-def _is_temporary(path: Path) -> bool:
-    return path != _TMP and path.is_relative_to(_TMP)
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_dir() or path.is_file()
+        if is_temporary(program := Path(word)) and program.is_file():
+            yield program.parent if is_temporary(program.parent) else program
 
 
 def login_file(w: Workspace) -> Path | None:
