@@ -88,16 +88,27 @@ class Heard:
 
 
 Make = Callable[..., tuple[Project, Call]]
+CallIn = Callable[[Project], Call]
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Make:
+def call_in(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> CallIn:
+    """`call = call_in(project)`: the command line in a project, whose agents play its scenario."""
+
+    def call(project: Project) -> Call:
+        for name in ("RALPHY_REHEARSAL", "RALPHY_REHEARSAL_STATE"):
+            monkeypatch.setenv(name, project.env[name])
+        return Call(project.repo, capfd)
+
+    return call
+
+
+@pytest.fixture
+def made(tmp_path: Path, call_in: CallIn) -> Make:
     """`project, call = made(story("US-001"), …)`: what `build` takes, and the command line in it."""
 
     def make(*stories: dict[str, Any], **settings: Any) -> tuple[Project, Call]:
         project = build(tmp_path, *stories, **settings)
-        for name in ("RALPHY_REHEARSAL", "RALPHY_REHEARSAL_STATE"):
-            monkeypatch.setenv(name, project.env[name])
-        return project, Call(project.repo, capfd)
+        return project, call_in(project)
 
     return make

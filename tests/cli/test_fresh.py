@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +12,11 @@ from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output
 from ralphy.engine.person.from_nothing import start_from_nothing
 from ralphy.errors import ExitCode
-from tests.cli.conftest import Call, Make
+from tests.cli.conftest import Call, CallIn, Make
 from tests.cli.test_run import on_a_terminal
-from tests.engine.building import Project, assert_clean, reports, works
+from tests.engine.building import Project, assert_clean, build, reports, works
+from tests.engine.nights import played_once
+from tests.sampling import sampled
 
 AUTO = {"spec": "auto", "qa": "auto"}
 REF = "refs/ralphy/login/before-1"
@@ -20,20 +24,29 @@ PLAN = {"SPEC.md": "# Specification\n", "stories.json": {"userStories": [
     {"id": "US-001", "title": "Sign in", "acceptanceCriteria": ["it works"]}]}}  # fmt: skip
 BETTER = {"SPEC.md": "# Better\n", "stories.json": {"userStories": [
     {"id": f"US-00{n}", "title": f"Better {n}", "acceptanceCriteria": ["it works"]} for n in (1, 2)]}}  # fmt: skip
+AGENTS: dict[str, Any] = {  # they make one plan first, and a better one after that
+    "spec": [{"outbox": PLAN}, {"outbox": BETTER}], "stories": {"*": [works()]}, "qa": [reports()],
+}  # fmt: skip
 
 
 def planned(made: Make, **gates: str) -> tuple[Project, Call]:
-    """A feature with a PRD.md, whose agents make one plan first, and a better one after that."""
+    """A feature with a PRD.md alone."""
     project, call = made(gates={**AUTO, **gates})
-    project.play(spec=[{"outbox": PLAN}, {"outbox": BETTER}], stories={"*": [works()]}, qa=[reports()])
+    project.play(**AGENTS)
     return project, call
+
+
+@played_once
+def ended(place: Path) -> Project:
+    project = build(place, gates=AUTO)
+    project.play(**AGENTS)
+    assert project.loop().code == 0
+    return project
 
 
 @pytest.fixture
-def finished(made: Make) -> tuple[Project, Call]:
-    project, call = planned(made)
-    assert call("loop")[0] == 0
-    return project, call
+def finished(ended: Project, call_in: CallIn) -> tuple[Project, Call]:
+    return ended, call_in(ended)
 
 
 def test_a_feature_starts_from_nothing_and_comes_back_with_one_command(finished: tuple[Project, Call]) -> None:
@@ -142,7 +155,9 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("point", ["past_kept", "documents_gone", "branch_gone"])
+@pytest.mark.parametrize(
+    "point", sampled(["past_kept", "documents_gone", "branch_gone"], "documents_gone", "branch_gone")
+)
 def test_a_kill_on_the_way_leaves_the_old_feature_or_a_new_one(finished: tuple[Project, Call], point: str) -> None:
     project, call = finished
     tip, prd = project.tip, project.prd()
