@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from tests.cli.conftest import Bell, Call, Heard, Make
-from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, reports, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
+from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, build, reports, story, works
+from tests.engine.nights import played_once
 from tests.sampling import sampled
 
 AUTO = {"spec": "auto", "qa": "auto"}
@@ -39,13 +40,31 @@ def merge(project: Project, how: str) -> None:
         project.git("branch", "-D", project.branch)
 
 
-@pytest.fixture
-def finished(made: Make) -> tuple[Project, Call]:
-    """The feature login, ended on its branch; main is checked out."""
-    project, call = made(ONE, gates=AUTO)
+@played_once
+def published(place: Path) -> Project:
+    project = build(place, ONE, gates=AUTO)
     project.play(stories={"*": [{"write": {"src/{{feature}}.py": "DONE = 1\n"}}]})
-    assert call("loop")[0] == 0
-    return project, call
+    assert project.loop().code == 0
+    return project
+
+
+@pytest.fixture
+def finished(published: Project, call_in: CallIn) -> tuple[Project, Call]:
+    """The feature login, ended on its branch; main is checked out."""
+    return published, call_in(published)
+
+
+@played_once
+def reviewed(place: Path) -> Project:
+    project = build(place, ONE)
+    assert project.loop().code == 10
+    return project
+
+
+@pytest.fixture
+def at_a_gate(reviewed: Project, call_in: CallIn) -> tuple[Project, Call]:
+    """The feature login, whose review waits to be approved."""
+    return reviewed, call_in(reviewed)
 
 
 def lives(call: Call) -> dict[str, str]:
@@ -110,6 +129,13 @@ def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project,
     assert project.git("status", "--porcelain") == ""  # main tracks it
 
 
+def test_a_finished_feature_says_that_its_base_has_gone_ahead(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    assert "ahead" not in call("loop", "login")[2]
+    project.git("commit", "--quiet", "--allow-empty", "-m", "chore: elsewhere")
+    assert "login: main is 1 commit ahead: git switch ralph/login && git merge main" in call("loop", "login")[2]
+
+
 def test_a_step_of_a_merged_feature_is_not_promised_to_run_again(finished: tuple[Project, Call]) -> None:
     project, call = finished
     merge(project, "merge, deleted")
@@ -124,16 +150,7 @@ def test_a_kept_attempt_whose_commit_is_gone_stops_nobody(made: Make) -> None:
     ref = project.repo / ".git" / "refs" / "ralphy" / "login" / "US-001" / "attempt-1"
     ref.parent.mkdir(parents=True)
     ref.write_text(f"{'1' * 40}\n")
-    assert call("status")[0] == 0
-    assert call("why")[0] == 0
-
-
-def test_the_question_of_a_step_is_what_a_feature_waits_for(made: Make) -> None:
-    project, call = made(ONE, gates=AUTO)
-    project.play(stories={"*": [works()]}, qa=[{"question": "One shop or many?"}])
-    assert call("loop")[0] == 10
-    said = call.json("status", "login")[1]["next"]
-    assert said.startswith("the qa agent asks a question: answer it in QUESTIONS.md"), said
+    assert (call("status")[0], call("why")[0]) == (0, 0)
 
 
 def stand(project: Project, where: str) -> None:
@@ -151,9 +168,8 @@ def stand(project: Project, where: str) -> None:
 @pytest.mark.parametrize(
     "where", sampled(["main", "the branch", "another branch", "a commit"], "another branch", "the branch")
 )
-def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, where: str) -> None:
-    project, call = made(ONE)
-    assert call("loop")[0] == 10
+def test_from_every_branch_the_same_is_said_and_the_work_goes_on(at_a_gate: tuple[Project, Call], where: str) -> None:
+    project, call = at_a_gate
     stand(project, where)
     before = project.git("symbolic-ref", "--quiet", "--short", "HEAD") if where != "a commit" else ""
     for words in (("status", "login"), ("status",)):
@@ -177,11 +193,8 @@ def test_from_every_branch_the_same_is_said_and_the_work_goes_on(made: Make, whe
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
-@pytest.mark.parametrize("where", sampled(["main", "another branch"], "main"))
-def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(made: Make, where: str) -> None:
-    project, call = made(ONE)
-    assert call("loop")[0] == 10
-    stand(project, where)
+def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(at_a_gate: tuple[Project, Call]) -> None:
+    project, call = at_a_gate
     shutil.rmtree(project.folder)
     assert call.json("status", "login")[1]["phase"] == "AWAITING_QA_VALIDATION"
     assert call("approve", "login")[0] == 0
@@ -197,9 +210,8 @@ def test_without_any_feature_status_says_how_to_begin_and_is_no_error(made: Make
     assert call("status", "login")[0] == 2
 
 
-def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(made: Make) -> None:
-    project, call = made(ONE)
-    assert call("loop")[0] == 10
+def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(at_a_gate: tuple[Project, Call]) -> None:
+    project, call = at_a_gate
     begin(project, "settings")
     assert lives(call) == {"login": "in_work", "settings": "open"}
     code, out, _ = call("status")
@@ -224,15 +236,6 @@ def test_a_rejected_feature_is_not_open(made: Make) -> None:
     begin(project, "settings")
     assert call("loop")[0] == 10
     assert lives(call) == {"login": "rejected", "settings": "in_work"}
-
-
-def test_another_worktree_on_the_branch_follows_it(made: Make, tmp_path: Path) -> None:
-    project, call = made(ONE)
-    other = tmp_path / "other"
-    project.git("worktree", "add", "--quiet", "-b", project.branch, str(other))
-    assert call("loop")[0] == 10
-    assert project.git("-C", str(other), "status", "--porcelain") == ""
-    assert (other / "src" / "us_001.py").exists()
 
 
 def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: Path) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from ralphy.cli.main import main
 from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.cli.test_run import on_a_terminal
 from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
@@ -64,10 +64,7 @@ def stopped(project: Project, call: Call) -> int:
     return call("loop")[0]
 
 
-CODES: dict[str, tuple[int, Case]] = {
-    "a gate waits": (10, lambda _, call: call("loop")[0]),
-    "the end": (0, lambda _, call: call("loop", "--auto-approve")[0]),
-    "the document that was asked for is there": (0, lambda _, call: call("loop", "--to", "qa")[0]),
+NOTHING_RUNS: dict[str, tuple[int, Case]] = {
     "a feature that is not there": (2, lambda _, call: call("loop", "nowhere")[0]),
     "a single word that is no feature": (2, lambda _, call: call("start", "nowhere")[0]),
     "a directory that is not there": (2, lambda p, _: main(["-C", str(p.repo / "nowhere"), "status"])),
@@ -77,23 +74,38 @@ CODES: dict[str, tuple[int, Case]] = {
     "an unknown option": (3, lambda _, call: call("loop", "--quick")[0]),
     "a value that is none": (3, lambda _, call: call("loop", "--max-iterations", "0")[0]),
     "a time that is none": (3, lambda _, call: call("loop", "--until", "25:99")[0]),
+    "another ralphy at work": (4, locked),
+}
+ENDS: dict[str, tuple[int, Case]] = {
     "a prd.json that is broken": (3, broken),
     "a configuration that is wrong": (3, misconfigured),
-    "another ralphy at work": (4, locked),
     "red checks before any work": (4, red),
     "an agent that is not installed": (5, agentless),
     "stories that failed": (11, failing),
-    "the most iterations": (13, lambda _, call: call("loop", "--max-iterations", "1")[0]),
     "a limit that is not waited for": (14, limited),
     "a STOP file": (130, stopped),
 }
 
 
-@pytest.mark.parametrize("what", CODES)
+def test_the_exit_codes_of_what_runs_nothing(made: Make) -> None:
+    project, call = made(*TWO)
+    for what, (code, case) in NOTHING_RUNS.items():
+        assert (what, case(project, call)) == (what, code)
+
+
+@pytest.mark.parametrize("what", ENDS)
 def test_the_exit_code_of(made: Make, what: str) -> None:
-    project, call = made(*TWO, limits={"max_attempts": 1})
-    expected, case = CODES[what]
-    assert case(project, call) == expected
+    project, call = made(story("US-001"), limits={"max_attempts": 1})
+    code, case = ENDS[what]
+    assert case(project, call) == code
+
+
+def test_the_exit_codes_on_the_way_to_the_end(made: Make) -> None:
+    _, call = made(*TWO)
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert call("loop", "--to", "qa")[0] == 0
+    assert call("loop")[0] == 10
+    assert call("loop", "--auto-approve")[0] == 0
 
 
 def test_the_exit_code_of_an_interruption_is_130(made: Make) -> None:
@@ -156,20 +168,17 @@ def test_as_json_an_error_is_an_object_on_stdout(half_way: tuple[Project, Call])
         assert err == "", words
 
 
-def test_data_goes_to_stdout_and_progress_to_stderr(made: Make) -> None:
-    _, call = made(*TWO)
-    _, out, err = call("loop")
+def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(made: Make) -> None:
+    project, call = made(*TWO)
+    project.play(stories={"*": [{"default": True}]}, qa=[reports()])
+    _, out, err = call("loop", "--to", "qa")
     assert out.startswith("login: 2 of 2 stories completed, 3 agent runs")
     assert len(out.splitlines()) == 1
     assert "verified and committed US-001" in err
     _, out, err = call("status")
-    assert "US-001" in out
+    assert "US-001" in out and "  checks:  2 full runs for 2 verified stories\n" in out
+    assert call.json("status")[1]["check_runs"] == {"stories": 2, "full": 2, "old_tests": 0, "red_first": 0}
     assert err == ""
-
-
-def test_quiet_says_only_errors(made: Make) -> None:
-    project, call = made(*TWO)
-    project.play(stories={"*": [{"default": True}]}, qa=[reports()])
     code, out, err = call("-q", "loop")
     assert (code, out) == (10, "")
     assert err.splitlines() == [
@@ -217,39 +226,29 @@ def test_quiet_watch_says_which_feature_can_not_go_on(made: Make) -> None:
         heard.rest()
 
 
-@pytest.mark.parametrize("words", [("--color", "always"), ("--color=never",), ("--no-progress",), ("-v",)])
-def test_options_may_stand_before_the_command_and_behind_it(made: Make, words: tuple[str, ...]) -> None:
+def test_options_may_stand_before_the_command_and_behind_it(made: Make) -> None:
     _, call = made(*TWO)
-    before, behind = call(*words, "story", "next"), call("story", "next", *words)
-    assert before == behind == (0, "US-001 Story US-001\n", "")
-    assert call("story", *words, "next") == before
+    for words in (("--color", "always"), ("--color=never",), ("--no-progress",), ("-v",)):
+        before, behind = call(*words, "story", "next"), call("story", "next", *words)
+        assert before == behind == call("story", *words, "next") == (0, "US-001 Story US-001\n", ""), words
 
 
 @pytest.mark.fault("A10")
 def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Make) -> None:
-    _, call = made(*TWO)
+    _, call = made(story("US-001"))
     said = [*call("loop"), *call("status"), *call("--help"), *call("story", "show", "US-001")]
     assert not any("\x1b" in str(one) for one in said)
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        (("statu",), "status"),
-        (("stat",), "status"),
-        (("aprove",), "approve"),
-        (("story", "lst"), "list"),
-        (("xyzzy",), ""),
-        (("answer",), "QUESTIONS.md"),
-        (("resume",), "ralphy loop"),
-    ],
-)
-def test_a_misspelt_command_is_answered_with_the_near_one(made: Make, typed: tuple[str, ...], meant: str) -> None:
+MEANT = {"statu": "status", "stat": "status", "aprove": "approve", "story lst": "list", "xyzzy": "",
+         "answer": "QUESTIONS.md", "resume": "ralphy loop"}  # fmt: skip
+
+
+def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
     _, call = made()
-    code, _, err = call(*typed)
-    assert code == 3
-    assert ("Did you mean" in err) == bool(meant)
-    assert meant in err
+    for typed, meant in MEANT.items():
+        code, _, err = call(*typed.split())
+        assert (typed, code, "Did you mean" in err, meant in err) == (typed, 3, bool(meant), True)
 
 
 def test_an_error_says_what_to_do(made: Make) -> None:
@@ -258,47 +257,40 @@ def test_an_error_says_what_to_do(made: Make) -> None:
     assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: did you mean login?")
 
 
-def test_a_feature_that_is_on_its_branch_alone_is_found_there(made: Make) -> None:
-    project, call = made(*TWO)
-    call("loop")
-    shutil.rmtree(project.folder)
-    assert call.json("status", "login")[1]["tasks_completed"] == 2
-    assert call.json("story", "next", "login")[1]["said"] == "all stories are completed"
-    assert [call(*words)[0] for words in (("loop", "login"), ("loop",), ("approve", "login"))] == [10, 10, 0]
-    assert project.read("prd.json") == project.code("docs/features/login/prd.json")
-
-
 def test_the_usage_of_the_bare_command_is_one_line_without_gaps(made: Make) -> None:
     _, call = made()
     [usage] = [line for line in call("--color", "red")[2].splitlines() if "ralphy [" in line]
     assert usage.endswith("]") and "  " not in usage
 
 
-@pytest.mark.parametrize(("words", "what"), [(("--max-cost", "much"), "number"), (("--calls", "1.5"), "whole number")])
-def test_a_number_that_is_none_is_called_so(made: Make, words: tuple[str, str], what: str) -> None:
+def test_a_number_that_is_none_is_called_so(made: Make) -> None:
     _, call = made()
-    said = call("loop", *words)[2].splitlines()[-1]
-    assert words[1] in said and f" {what}" in said
+    for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
+        said = call("loop", option, value)[2].splitlines()[-1]
+        assert value in said and f" {what}" in said
 
 
-@pytest.mark.parametrize(("word", "marker"), [("approve", "APPROVED"), ("reject", "REJECTED")])
-def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make, word: str, marker: str) -> None:
+def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make) -> None:
     project, call = made(*TWO)
-    words = [word, "-m", "smaller"] if word == "reject" else [word]
-    code, out, err = call(*words)
-    assert (code, out, (project.folder / marker).exists()) == (4, "", False)
-    assert "no gate of login is open now: " in err and "hint: ralphy why login" in err
-    code, value = call.json(*words)
+    for words, marker in ((("approve",), "APPROVED"), (("reject", "-m", "smaller"), "REJECTED")):
+        code, out, err = call(*words)
+        assert (code, out, (project.folder / marker).exists()) == (4, "", False)
+        assert "no gate of login is open now: " in err and "hint: ralphy why login" in err
+    code, value = call.json("approve")
     assert (code, value["ok"], value["error"]["code"]) == (4, False, 4)
 
 
-@pytest.mark.parametrize("words", [("reject",), ("reject", "-m", " "), ("reject", "--end", "-m", "smaller")])
-def test_a_rejection_names_remarks_or_the_end(made: Make, words: tuple[str, ...]) -> None:
-    project, call = made(*TWO)
-    call("loop")
-    code, _, err = call(*words)
-    assert (code, (project.folder / "REJECTED").exists()) == (3, False)
-    assert "--end" in err
+def test_a_gate_is_told_approved_in_one_line_and_a_rejection_names_remarks_or_the_end(made: Make) -> None:
+    project, call = made(story("US-001"))
+    assert call("why")[1].startswith("next: ")
+    assert call("loop")[0] == 10
+    assert call("why")[1].startswith("waits: ")
+    assert call.json("why")[1]["decision"] == "Wait"
+    for words in (("reject",), ("reject", "-m", " "), ("reject", "--end", "-m", "smaller")):
+        code, _, err = call(*words)
+        assert (words, code, "--end" in err) == (words, 3, True)
+    assert not (project.folder / "REJECTED").exists()
+    assert call("approve") == (0, "login: APPROVED written\n", "")
 
 
 def test_a_document_that_was_edited_at_its_gate_can_be_approved(made: Make) -> None:
@@ -308,20 +300,6 @@ def test_a_document_that_was_edited_at_its_gate_can_be_approved(made: Make) -> N
     project.write("SPEC.md", "# Mine\n")
     assert call("approve")[0] == 0
     assert call("approve")[0] == 0
-
-
-def test_a_marker_that_is_waited_for_is_told_in_one_line(made: Make) -> None:
-    _, call = made(*TWO)
-    assert call("loop")[0] == 10
-    assert call("approve") == (0, "login: APPROVED written\n", "")
-
-
-def test_why_says_in_plain_words_whether_something_is_done_or_waited_for(made: Make) -> None:
-    _, call = made(*TWO)
-    assert call("why")[1].startswith("next: ")
-    call("loop")
-    assert call("why")[1].startswith("waits: ")
-    assert call.json("why")[1]["decision"] == "Wait"
 
 
 def test_a_defect_is_said_as_one_and_its_traceback_only_when_asked(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,45 +329,20 @@ def test_a_reader_that_goes_away_is_no_error(made: Make) -> None:
         assert process.wait(timeout=PATIENCE_S) == 0
 
 
-@contextmanager
-def on_a_terminal(folder: Path, env: dict[str, str]) -> Iterator[tuple[Heard, subprocess.Popen[bytes]]]:
-    """`ralphy` alone on a pseudo-terminal."""
-    master, slave = os.openpty()
-    process = subprocess.Popen([sys.executable, "-P", "-m", "ralphy"], cwd=folder, env={**env, "PYTHONPATH": str(ROOT)},
-                               stdin=slave, stdout=slave, stderr=slave, start_new_session=True)  # fmt: skip
-    os.close(slave)
-    try:
-        yield Heard(master), process
-    finally:
-        process.wait(timeout=PATIENCE_S)
-        os.close(master)
-
-
-def test_alone_on_a_terminal_it_shows_all_features(made: Make) -> None:
+def test_alone_on_a_terminal_it_shows_all_features_and_outside_of_any_project_how_to_begin(made: Make) -> None:
     project, _ = made(*TWO)
-    with on_a_terminal(project.repo, project.env) as (heard, process):
+    with on_a_terminal(project) as (heard, process):
         heard.until("0/2")
+        heard.rest()
     assert heard.text.startswith("Ready\n  login ")
     assert process.returncode == 0
-
-
-def test_alone_on_a_terminal_outside_of_any_project_it_says_how_to_begin(made: Make) -> None:
-    project, _ = made(*TWO)
-    with on_a_terminal(project.repo.parent, project.env) as (heard, process):
+    with on_a_terminal(replace(project, repo=project.repo.parent)) as (heard, process):
         heard.until("ralphy --help")
         heard.rest()
     assert process.returncode == 0
     assert len(heard.text.strip().splitlines()) == 6
     assert "ralphy init" in heard.text
     assert "ralphy demo" in heard.text
-
-
-def test_alone_without_a_terminal_it_prints_the_help(made: Make) -> None:
-    _, call = made(*TWO)
-    code, out, err = call()
-    assert (code, err) == (0, "")
-    assert "Usage: ralphy" in out
-    assert "status" in out
 
 
 @pytest.mark.parametrize(
@@ -433,9 +386,8 @@ def test_with_v_each_act_and_each_command_is_shown(made: Make) -> None:
     assert "at most 900 s" not in call("loop", "--max-iterations", "1")[2]
 
 
-@pytest.mark.parametrize("command", ["status", "why"])
-def test_a_current_folder_that_was_removed_is_named(tmp_path: Path, command: str) -> None:
-    script = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m ralphy {command}"
+def test_a_current_folder_that_was_removed_is_named(tmp_path: Path) -> None:
+    script = f"mkdir gone; cd gone; rmdir ../gone; exec {sys.executable} -P -m ralphy status"
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
                           capture_output=True, encoding="utf-8", timeout=PATIENCE_S, check=False)  # fmt: skip
     assert done.returncode == 2

@@ -12,9 +12,10 @@ import pytest
 from ralphy.documents.request_queue import folder_of, queue
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.requests import Change, Verb
-from tests.cli.conftest import Bell, Call, Heard, Make
-from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, drive, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
+from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.engine.nights import played_once
 from tests.sampling import sampled
 
 
@@ -45,11 +46,18 @@ def waiting(project: Project, feature: str = "login") -> list[str]:
     return sorted(os.listdir(folder)) if folder.exists() else []
 
 
-def on_branch(made: Make, *stories: Act) -> tuple[Project, Call]:
-    project, call = made(*stories, limits={"max_iterations": 1})
+@played_once
+def one_landed(place: Path) -> Project:
+    project = build(place, story("US-001"), limits={"max_iterations": 1})
     assert project.loop().code == 13
     project.configure()
-    return project, call
+    return project
+
+
+@pytest.fixture
+def begun(one_landed: Project, call_in: CallIn) -> tuple[Project, Call]:
+    """A feature whose only story is completed on its branch."""
+    return one_landed, call_in(one_landed)
 
 
 def test_stories_that_are_added_in_a_running_night_are_done_in_the_same_night(made: Make) -> None:
@@ -137,8 +145,11 @@ def test_for_a_feature_that_is_not_in_work_it_is_made_at_the_next_start(made: Ma
     assert project.loop().runs == ["US-001", "US-003", "US-002", "qa"]
 
 
-def test_stories_are_reset_and_started_by_requests_too(made: Make) -> None:
-    project, call = on_branch(made, story("US-001"), story("US-002", status="failed", passes=False), story("US-003"))
+def test_stories_are_reset_and_started_by_requests_too(begun: tuple[Project, Call]) -> None:
+    project, call = begun
+    for title in ("Sign out", "Sign up"):
+        assert call("story", "add", title, "--priority", "1")[0] == 0
+    assert call("story", "fail", "US-002")[0] == 0
     with held(project):
         assert call("reset")[1] == "queued: failed and blocked stories will be pending again at the next decision\n"
         assert call("story", "start", "US-003")[1] == "queued: US-003 will be the next story at the next decision\n"
@@ -153,8 +164,8 @@ MILESTONES = ("intent_recorded", "refs_moved", "files_replaced", "request_kept")
 
 
 @pytest.mark.parametrize("milestone", sampled(MILESTONES, "refs_moved", "request_kept"))
-def test_a_kill_while_a_request_is_taken_makes_the_change_once(made: Make, milestone: str) -> None:
-    project, call = on_branch(made, story("US-001"))
+def test_a_kill_while_a_request_is_taken_makes_the_change_once(begun: tuple[Project, Call], milestone: str) -> None:
+    project, call = begun
     with held(project):
         assert call("story", "add", "Sign out")[0] == 0
     assert drive(project, "die", milestone, "1") == KILLED
@@ -166,8 +177,8 @@ def test_a_kill_while_a_request_is_taken_makes_the_change_once(made: Make, miles
     assert_clean(project)
 
 
-def test_a_change_ends_the_wait_at_a_gate(made: Make) -> None:
-    project, call = on_branch(made, story("US-001"))
+def test_a_change_ends_the_wait_at_a_gate(begun: tuple[Project, Call]) -> None:
+    project, call = begun
     with project.start("watch") as process:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
