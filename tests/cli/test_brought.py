@@ -7,14 +7,16 @@ the refusal.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ralphy.documents.prd_reader import check_prd
 from ralphy.exchange.formats import read
-from tests.cli.conftest import Make
-from tests.engine.building import ROOT, story
+from tests.cli.conftest import CallIn, Make
+from tests.conftest import set_home
+from tests.engine.building import ROOT, Project, build, story
 
 BROUGHT = ROOT / "tests" / "brought"
 EXPECTED: dict[str, dict[str, Any]] = json.loads((BROUGHT / "expected.json").read_text(encoding="utf-8"))
@@ -30,24 +32,34 @@ def test_each_file_is_expected_to_become_something() -> None:
     assert len(EXPECTED) >= 20
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The repository that all files are imported into, each as a feature of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = tmp_path_factory.mktemp("shelf")
+        set_home(place / "home", patch)
+        yield build(place, story("US-001"))
+
+
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_a_file_of_another_tool_is_imported_and_what_is_left_out_is_named(made: Make, name: str) -> None:
-    project, call = made(story("US-001"))
-    expected = EXPECTED[name]
-    code, out, err = call("import", str(BROUGHT / name), "--name", "brought", *expected.get("options", []))
+def test_a_file_of_another_tool_is_imported_and_what_is_left_out_is_named(
+    shelf: Project, call_in: CallIn, name: str
+) -> None:
+    call, expected, feature = call_in(shelf), EXPECTED[name], f"n-{sorted(EXPECTED).index(name)}"
+    code, out, err = call("import", str(BROUGHT / name), "--name", feature, *expected.get("options", []))
     if "refused" in expected:
         assert code == 3 and expected["refused"] in err, err
-        assert not project.folder.with_name("brought").exists()
+        assert not shelf.folder.with_name(feature).exists()
         return
     assert code == 0, err
-    prd = project.folder.with_name("brought") / "prd.json"
+    prd = shelf.folder.with_name(feature) / "prd.json"
     stories = json.loads(prd.read_text(encoding="utf-8"))["userStories"]
     left_out = [line.removeprefix("left out: ") for line in out.splitlines() if line.startswith("left out: ")]
     assert (told(stories), left_out) == (expected["stories"], expected["left_out"])
     assert f"{len(stories)} stories, read as " in out and f"; left out: {len(left_out) or 'nothing'}; " in out
     check_prd(prd.read_bytes(), "prd.json")
 
-    written = call("export", "brought")[1]
+    written = call("export", feature)[1]
     again = read({"prd.json": written}, "prd.json")[1].stories
     assert told(again) == told(stories)  # there and back
 

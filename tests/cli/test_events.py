@@ -49,8 +49,14 @@ def test_all_that_a_night_prints_as_json_fits_the_schema(made: Make) -> None:
     call("story", "reset", "US-002")
     rows += lines_of(call("--json", "loop")[1])
     project.approve()
-    rows += lines_of(call("--json", "loop")[1])
+    _, out, err = call("--json", "-q", "--no-progress", "loop")
+    quiet = lines_of(out)
+    assert quiet and err == "" and "agent_activity" not in {row["kind"] for row in quiet}
+    rows += quiet
 
+    decided = [row for row in rows if row["kind"] == "decided"]
+    assert [row["reason"][:6] for row in decided if row["decision"] == "RunAgent"][:2] == ["US-001", "US-002"]
+    assert "Wait" in {row["decision"] for row in decided}
     assert {event.kind() for event in EVENTS} - {row["kind"] for row in rows} == ELSEWHERE.keys()
     of_stories = [row for row in rows if row["kind"] in ("agent_activity", "check_ran", "landed") and row["story"]]
     assert {row["story"] for row in of_stories} == {"US-001", "US-002"}
@@ -73,19 +79,3 @@ def test_a_feature_that_cannot_be_opened_is_an_event_and_holds_up_no_other(made:
     assert {row["feature"] for row in held} == {"broken"} and held[0]["exit_code"] == 3
     assert f"broken: {held[0]['message']}" in err
     assert project.landed() == ["login/US-001"]
-
-
-def test_a_quiet_loop_prints_its_events_and_no_log(made: Make) -> None:
-    _, call = made(story("US-001"))
-    _, out, err = call("--json", "-q", "--no-progress", "loop")
-    kinds = [row["kind"] for row in lines_of(out)]
-    assert "landed" in kinds and "agent_activity" not in kinds
-    assert err == ""
-
-
-def test_status_says_how_often_the_checks_ran_for_the_stories_that_landed(made: Make) -> None:
-    _, call = made(story("US-001"), story("US-002", priority=2))
-    assert "checks:" not in call("status")[1]
-    call("loop")
-    assert call.json("status")[1]["check_runs"] == {"stories": 2, "full": 2, "old_tests": 0, "red_first": 0}
-    assert "  checks:  2 full runs for 2 verified stories\n" in call("status")[1]

@@ -13,21 +13,29 @@ import pytest
 
 from ralphy.errors import ExitCode
 from ralphy.text.rehearsed import MARK
-from tests.cli.conftest import Bell, Call, Make
-from tests.engine.building import PATIENCE_S, Project, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Make
+from tests.engine.building import PATIENCE_S, Project, build, story, works
+from tests.engine.nights import played_once
 
 STAND_IN = f"{sys.executable} -m ralphy.rehearsal"
 HUMAN = {"spec": "human", "qa": "human"}
 READING = ("status", "why", "logs", "report", "story", "story list", "story show US-001", "attempts", "plan", "stats")
 
 
-def with_three(made: Make) -> tuple[Project, Call]:
-    """Three features that wait for their specification to be approved."""
-    project, call = made(gates=HUMAN)
+@played_once
+def three(place: Path) -> Project:
+    project = build(place, gates=HUMAN)
     for name in ("csv", "tax"):
         shutil.copytree(project.folder, project.folder.with_name(name))
-    assert call("loop")[0] == ExitCode.WAITING
-    return project, call
+    for name in ("csv", "login", "tax"):
+        assert Project(project.repo, f"docs/features/{name}", project.scenario, project.env).loop().code == 10
+    return project
+
+
+@pytest.fixture
+def call_with_three(three: Project, call_in: CallIn) -> Call:
+    """The command line with three features that wait for their specification to be approved."""
+    return call_in(three)
 
 
 def test_in_a_new_clone_doctor_and_loop_say_to_install_first(made: Make) -> None:
@@ -64,24 +72,21 @@ def test_a_rehearsal_says_so_wherever_a_model_or_money_is_shown(made: Make, monk
     assert "warning: the earlier runs of login were rehearsals" in err and "costs money" in err
 
 
-@pytest.mark.parametrize("words", READING)
-def test_what_only_reads_shows_every_open_feature(made: Make, words: str) -> None:
-    _, call = with_three(made)
-    code, out, err = call(*words.split())
-    assert code == ExitCode.DONE, err
-    if words != "stats":
-        assert [name for name in ("csv", "login", "tax") if name not in out] == []
-    assert "name one of them" not in err
+def test_what_only_reads_shows_every_open_feature(call_with_three: Call) -> None:
+    for words in READING:
+        code, out, err = call_with_three(*words.split())
+        assert code == ExitCode.DONE, (words, err)
+        if words != "stats":
+            assert [name for name in ("csv", "login", "tax") if name not in out] == [], words
+        assert "name one of them" not in err
 
 
-def test_with_several_features_json_is_a_line_for_each(made: Make) -> None:
-    _, call = with_three(made)
+def test_with_several_features_json_is_a_line_for_each_and_a_story_is_named_in_either_order(
+    call_with_three: Call,
+) -> None:
+    call = call_with_three
     assert [row["feature"] for row in call.lines("why")] == ["csv", "login", "tax"]
     assert [row["feature"] for row in call.json("status")[1]["features"]] == ["csv", "login", "tax"]
-
-
-def test_a_story_is_named_with_its_feature_in_either_order(made: Make) -> None:
-    _, call = with_three(made)
     told = {call("story", "show", *words)[:2] for words in (["US-001", "csv"], ["csv", "US-001"], ["csv/US-001"])}
     assert len(told) == 1 and next(iter(told))[0] == ExitCode.DONE
     assert call("story", "show", "US-009")[0] == ExitCode.NOT_FOUND
@@ -134,14 +139,6 @@ def test_init_with_quiet_says_nothing_but_what_is_to_be_done_first(made: Make) -
     project, call = made(story("US-001"))
     assert call("init", "--quiet") == (0, "", "")
     assert (project.repo / ".ralphy" / "ralphy.mk").exists()
-
-
-def test_a_finished_feature_says_that_its_base_has_gone_ahead(made: Make) -> None:
-    project, call = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
-    assert "ahead" not in call("loop")[2]
-    project.git("commit", "--quiet", "--allow-empty", "-m", "chore: elsewhere")
-    _, _, err = call("loop", "login")
-    assert "login: main is 1 commit ahead: git switch ralph/login && git merge main" in err
 
 
 def test_a_question_that_waits_ends_tasks_next_as_it_ends_the_loop(made: Make) -> None:

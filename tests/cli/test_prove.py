@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
+from ralphy.cli.main import main
 from ralphy.resources import schema
-from tests.engine.building import ROOT, Project, build, story
+from tests.engine.building import Project, build, story
 from tests.engine.pytested import pytested
 
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
@@ -53,16 +54,23 @@ def cloned(project: Project, at: Path) -> Project:
     clone.git("branch", "--quiet", "main", "origin/main")
     clone.git("config", "user.name", "Person")
     clone.git("config", "user.email", "person@example.com")
-    assert clone.call("trust")[0] == 0
+    assert ralphy(clone, "trust")[0] == 0
     return clone
 
 
+def ralphy(project: Project, *words: str) -> tuple[int, str]:
+    """(exit code, stdout and stderr) of a command in a project."""
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = main(["-C", str(project.repo), *words])
+    return code, said.getvalue()
+
+
 def proved(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
-    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", "prove", "--json", *words], cwd=project.repo,
-                          env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False)  # fmt: skip
-    value = json.loads(done.stdout)
+    code, said = ralphy(project, "prove", "--json", "--quiet", *words)
+    value = json.loads(said)
     jsonschema.validate(value, schema("prove"))
-    return done.returncode, value
+    return code, value
 
 
 def test_a_story_whose_commit_was_changed_by_hand_is_named(landed: Project, tmp_path: Path) -> None:
@@ -134,10 +142,10 @@ def test_the_base_that_a_feature_records_is_found_whatever_its_name(landed: Proj
 def test_what_is_not_there_is_said_and_where_no_story_landed_a_required_check_succeeds(landed: Project) -> None:
     assert proved(landed, "main..main", "--if-any") == (0, {"schema": "ralphy/prove@1", "ok": True, "stories": []})
 
-    code, out = landed.call("prove", "login", "--story", "US-009")
+    code, out = ralphy(landed, "prove", "login", "--story", "US-009")
     assert (code, "no story US-009 landed there" in out) == (2, True)
 
-    code, out = landed.call("prove", "main..nowhere")
+    code, out = ralphy(landed, "prove", "main..nowhere")
     assert (code, "'nowhere' is not a commit" in out) == (3, True)
 
 
@@ -149,9 +157,9 @@ def test_where_the_base_has_a_name_of_its_own_prd_json_tells_it(tmp_path: Path) 
     project.git("clone", "--quiet", "--branch", project.branch, str(project.repo), str(clone))
     inside = replace(project, repo=clone)
     inside.git("checkout", "--quiet", "--detach")  # as in CI
-    assert inside.call("trust")[0] == 0
+    assert ralphy(inside, "trust")[0] == 0
 
-    for place, words in ((project, ["login"]), (inside, []), (inside, ["login"])):
+    for place, words in ((project, ["login"]), (inside, [])):
         code, value = proved(place, *words)
         assert (code, [row["story"] for row in value["stories"]]) == (0, ["US-001"])
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Bell, Call, Heard, Make
-from tests.engine.building import ROOT, Project, assert_clean, breaks, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
+from tests.engine.building import ROOT, Project, assert_clean, breaks, build, story, works
+from tests.engine.nights import played_once
 
 STREAM = '{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"%s"}]}}\n'
 
@@ -36,15 +37,6 @@ def texts(out: str) -> list[str]:
     return [line.split(None, 1)[1] for line in out.splitlines() if line.startswith("  ")]
 
 
-def test_the_newest_run_is_shown_whatever_its_name(made: Make) -> None:
-    project, call = made(story("US-001"))
-    a_run(project, "20260101T000000-ffffffff-spec", "older", order=1)
-    a_run(project, "20260101T000000-00000000-story-US-001", "newer", order=2)
-    code, out, _ = call("logs")
-    assert (code, texts(out)) == (0, ["newer"])
-    assert out.startswith("==> US-001, run 20260101T000000-00000000 <==\n")
-
-
 def test_a_real_runs_activity_is_shown_with_paths_of_the_repository(made: Make) -> None:
     project, call = made(story("US-001"))
     project.loop(last_step="")
@@ -56,56 +48,49 @@ def test_a_real_runs_activity_is_shown_with_paths_of_the_repository(made: Make) 
     assert re.match(r"  ended     succeeded at \S+ \S+ after \S+ s, \$0.\d\d, test passed \(\d+ s\)$", last)
 
 
-def test_all_runs_of_a_story_are_shown_in_order(made: Make) -> None:
+def test_the_newest_run_or_all_of_a_story_are_shown_whatever_their_names(made: Make) -> None:
     project, call = made(story("US-001"))
-    a_run(project, "20260101T000000-00000001-story-US-001", "first", order=1)
+    a_run(project, "20260101T000000-ffffffff-story-US-001", "first", order=1)
     a_run(project, "20260101T000001-00000002-story-US-002", "another", order=2)
-    a_run(project, "20260101T000002-00000003-story-US-001", "second", order=3)
+    a_run(project, "20260101T000000-00000000-story-US-001", *"abcd", order=3)
+    code, out, _ = call("logs")
+    assert (code, texts(out)) == (0, list("abcd"))
+    assert out.startswith("==> US-001, run 20260101T000000-00000000 <==\n")
     for words in (["US-001"], ["login/US-001"], ["US-001", "login"]):
-        assert texts(call("logs", *words)[1]) == ["first", "second"]
-    assert texts(call("logs", "login")[1]) == ["second"]
-
-
-def test_the_tail_is_the_last_lines(made: Make) -> None:
-    project, call = made(story("US-001"))
-    a_run(project, "20260101T000000-00000001-spec", *"abcd")
+        assert texts(call("logs", *words)[1]) == ["first", *"abcd"]
+    assert texts(call("logs", "login")[1]) == list("abcd")
     assert texts(call("logs", "--tail", "2")[1]) == ["c", "d"]
     assert call("logs", "--tail", "0")[1] == ""
+    for word, hint in (("US-009", "ralphy why login"), ("nowhere/US-001", "there are: login")):
+        code, value = call.json("logs", word)
+        assert (code, value["error"]["hint"]) == (2, hint)
 
 
 @pytest.mark.fault("S3")
-@pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.soak), ("--json",), ("--raw",)])
-def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make, words: tuple[str, ...]) -> None:
-    project, _ = made(story("US-001"))
+def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, call = made(story("US-001"))
     a_run(project, "20260101T000000-00000001-spec", "I use Zq9-ab/cd+ef-12345", r"and Zq9-ab\/cd+ef-12345")
-    env = {**project.env, "PYTHONPATH": str(ROOT), "DEPLOY_TOKEN": "Zq9-ab/cd+ef-12345"}
-
-    shown = subprocess.run([sys.executable, "-P", "-m", "ralphy", "logs", *words], cwd=project.repo, env=env,
-                           capture_output=True, encoding="utf-8", check=True).stdout  # fmt: skip
-
-    assert "Zq9" not in shown
-    assert shown.count("[redacted DEPLOY_TOKEN]") == 2
-    assert not words or [json.loads(line) for line in shown.splitlines()]
+    monkeypatch.setenv("DEPLOY_TOKEN", "Zq9-ab/cd+ef-12345")
+    for words in ((), ("--json",), ("--raw",)):
+        shown = call("logs", *words)[1]
+        assert "Zq9" not in shown
+        assert shown.count("[redacted DEPLOY_TOKEN]") == 2
+        assert not words or [json.loads(line) for line in shown.splitlines()]
 
 
-def test_raw_lines_are_as_the_agent_wrote_them(made: Make) -> None:
+def test_raw_lines_are_as_the_agent_wrote_them_and_as_json_every_line_is_an_object(made: Make) -> None:
     project, call = made(story("US-001"))
-    folder = a_run(project, "20260101T000000-00000001-spec", "a", "b")
-    with (folder / "stream.ndjson").open("a") as stream:
-        stream.write("not json\n")
-    assert call("logs", "--raw")[1] == (folder / "stream.ndjson").read_text()
-    assert call("logs", "--raw", "--tail", "1")[1] == "not json\n"
-
-
-def test_as_json_every_line_is_an_object(made: Make) -> None:
-    project, call = made(story("US-001"))
-    a_run(project, "20260101T000000-00000001-story-US-001", "a")
+    folder = a_run(project, "20260101T000000-00000001-story-US-001", "a")
     rows = call.lines("logs")
     assert [(row["schema"], row["story"], row["kind"]) for row in rows] == [
         ("ralphy/log@1", "US-001", "run"),
         ("ralphy/log@1", "US-001", "text"),
     ]
     assert call.json("logs", "--raw")[0] == 3
+    with (folder / "stream.ndjson").open("a") as stream:
+        stream.write("not json\n")
+    assert call("logs", "--raw")[1] == (folder / "stream.ndjson").read_text()
+    assert call("logs", "--raw", "--tail", "1")[1] == "not json\n"
 
 
 @pytest.mark.fault("A10")
@@ -138,13 +123,6 @@ def test_an_agent_that_only_complained_on_stderr_is_heard(made: Make) -> None:
     folder = a_run(project, "20260101T000000-00000001-spec")
     (folder / "stderr.log").write_text("Traceback: no such model")
     assert "  stderr    Traceback: no such model\n" in call("logs")[1]
-
-
-@pytest.mark.parametrize(("word", "hint"), [("US-009", "ralphy why login"), ("nowhere/US-001", "there are: login")])
-def test_runs_that_are_not_there_are_2(made: Make, word: str, hint: str) -> None:
-    _, call = made(story("US-001"))
-    code, value = call.json("logs", word)
-    assert (code, value["error"]["hint"]) == (2, hint)
 
 
 @contextmanager
@@ -189,16 +167,23 @@ def test_following_may_begin_before_the_first_run(made: Make) -> None:
     assert "result" in kinds[-2:]  # it may hear of the run's end as well
 
 
-def broken_once(made: Make) -> tuple[Project, Call]:
-    """A completed story whose first attempt was kept."""
-    project, call = made(story("US-001"))
+@played_once
+def healed(place: Path) -> Project:
+    project = build(place, story("US-001"))
     project.play(stories={"US-001": [breaks(), works()]})
     project.loop()
-    return project, call
+    return project
 
 
-def test_attempts_are_listed_with_why_they_did_not_count(made: Make) -> None:
-    _, call = broken_once(made)
+@pytest.fixture
+def broken_once(healed: Project, call_in: CallIn) -> tuple[Project, Call]:
+    """A completed story whose first attempt was kept."""
+    return healed, call_in(healed)
+
+
+def test_attempts_are_listed_with_why_they_did_not_count(broken_once: tuple[Project, Call]) -> None:
+    _, call = broken_once
+    assert call.json("story", "show", "US-001")[1]["kept_attempts"] == ["refs/ralphy/login/US-001/attempt-1"]
     code, value = call.json("attempts")
     assert code == 0
     (row,) = value["attempts"]
@@ -227,8 +212,8 @@ def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_co
     assert "BROKEN" in call("attempts", "diff", "login/US-001", "2")[1]
 
 
-def test_an_attempt_is_shown_as_a_patch_and_one_that_is_not_there_is_2(made: Make) -> None:
-    project, call = broken_once(made)
+def test_an_attempt_is_shown_as_a_patch_and_one_that_is_not_there_is_2(broken_once: tuple[Project, Call]) -> None:
+    project, call = broken_once
     for words in (("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)):
         code, out, _ = call("attempts", "diff", *words)
         assert code == 0
@@ -255,14 +240,15 @@ def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) ->
     assert project.git("rev-parse", "HEAD") == head
     back = "ralphy attempts diff login/US-001 1 | git apply -R"
     assert back in out
-    patch = subprocess.run([sys.executable, "-P", "-m", "ralphy", *back.split()[1:5]], cwd=project.repo,
-                           env={**project.env, "PYTHONPATH": str(ROOT)}, capture_output=True, check=True)  # fmt: skip
-    subprocess.run(["git", "apply", "-R"], cwd=project.repo, input=patch.stdout, check=True)
+    patch = call(*back.split()[1:5])[1]
+    subprocess.run(["git", "apply", "-R"], cwd=project.repo, input=patch.encode(), check=True)
     assert_clean(project)
 
 
-def test_an_attempt_is_not_put_over_uncommitted_work_or_in_the_way_of_later_commits(made: Make) -> None:
-    project, call = broken_once(made)
+def test_an_attempt_is_not_put_over_uncommitted_work_or_in_the_way_of_later_commits(
+    broken_once: tuple[Project, Call],
+) -> None:
+    project, call = broken_once
     project.switch()
     code, value = call.json("attempts", "restore", "US-001", "1")
     assert (code, value["error"]["name"]) == (4, "conflict")

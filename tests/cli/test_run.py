@@ -77,8 +77,8 @@ def test_watch_has_no_options_that_mean_nothing_to_it(made: Make, option: str) -
 
 def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:
     project, call = made(*TWO)
-    project.play(stories={"*": [works(say="It is all there.")]}, qa=[reports()])
-    _, _, err = call("loop")
+    project.play(stories={"*": [works(say="It is all there.")]})
+    _, _, err = call("loop", "--max-iterations", "1")
     _, shown, _ = call("logs", "US-001")
     assert "It is all there." in shown
     assert "RALPH_STATUS" not in err + shown
@@ -93,14 +93,6 @@ def test_the_last_line_names_the_branch_only_where_there_is_one(made: Make) -> N
     project.approve()
     last = call("loop", "--max-iterations", "1")[1].splitlines()[-1]
     assert last.endswith("Look: git log --oneline ralph/login; ralphy status login")
-
-
-def test_as_json_the_loop_has_a_line_for_each_decision(made: Make) -> None:
-    _, call = made(*TWO)
-    rows = [row for row in call.lines("loop") if row["kind"] == "decided"]
-    runs = [(row["phase"], row["reason"][:6]) for row in rows if row["decision"] == "RunAgent"]
-    assert runs[:2] == [("IMPLEMENTATION", "US-001"), ("IMPLEMENTATION", "US-002")]
-    assert rows[-1]["decision"] == "Wait"
 
 
 def test_a_description_becomes_a_feature(made: Make) -> None:
@@ -312,6 +304,7 @@ def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
     assert_clean(project)
 
 
+@pytest.mark.fault("M1")
 def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
     project, call = made(*TWO)
     (project.repo / "docs" / "features" / "logout").mkdir()
@@ -323,6 +316,9 @@ def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
         assert (status["running"]["pid"], status["next"]) == (process.pid, "US-001 in progress, attempt 1")
         assert [row["status"] for row in status["stories"]] == ["in_progress", "pending"]
         assert call.json("why")[1]["decision"] == "RunAgent"
+        for words in (("loop",), ("start",), ("watch",), ("redo", "US-001")):
+            code, value = call.json(*words)
+            assert (code, value["error"]["hint"]) == (4, "wait for it, or stop it with: ralphy abort")
         assert call.json("abort", "logout")[1]["error"]["message"] == "Ralphy is not working on logout"
         assert call.json("abort")[1]["pid"] == process.pid
         _, said = process.communicate(timeout=PATIENCE_S)
@@ -343,20 +339,6 @@ def test_abort_names_no_stranger(made: Make) -> None:
     lock.parent.mkdir(parents=True)
     lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename}))
     assert call("abort")[0] == 2
-
-
-@pytest.mark.fault("M1")
-def test_one_checkout_has_one_ralphy(made: Make) -> None:
-    project, call = made(*TWO)
-    bell = Bell(project.repo.parent / "bell")
-    project.play(stories={"*": [{"run": bell.ring, "hang": True}]})
-    with project.start("loop") as process:
-        bell.wait()
-        for words in (("loop",), ("start",), ("watch",), ("redo", "US-001")):
-            code, value = call.json(*words)
-            assert (code, value["error"]["hint"]) == (4, "wait for it, or stop it with: ralphy abort")
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -37,6 +37,7 @@ def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: p
     for key, value, said in (
         ("limits.max_attempts", "none", "a whole number"), ("gates.qa", "robot", '"human" or "auto"'),
         ("checks", "[{name: t}]", "VALUE:1: checks[0] has no run"), ("models.implementation", "[a", "is not YAML"),
+        ("models.qa", "sonnet; rm -rf /", "models.qa is "), ("models.pr", "sonet", "agent.preset"),
     ):  # fmt: skip
         code, _, err = call("config", "set", key, value)
         assert (code, said in err) == (3, True), err
@@ -48,18 +49,6 @@ def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: p
     file.rename(file.with_name("elsewhere"))
     file.symlink_to("elsewhere")
     assert call("config", "set", "limits.max_attempts", "2")[0] == 4
-
-
-def test_what_cannot_be_a_models_name_is_not_set(made: Make) -> None:
-    project, call = made(story("US-001"))
-    file = project.repo / ".ralphy" / "config.yaml"
-    before = file.read_bytes()
-    for key, value in (("qa", "sonnet; rm -rf /"), ("implementation", "sonnet,--help"), ("pr", "sonet"), ("qa", "")):
-        code, _, err = call("config", "set", f"models.{key}", value)
-        assert (code, f"models.{key} is " in err, "agent.preset" in err) == (3, True, True), err
-    assert file.read_bytes() == before
-    assert call("config", "set", "models.implementation", "sonnet,claude-opus-4-1[1m]")[0] == 0
-    assert call("config", "get", "models.implementation")[1] == '[sonnet, "claude-opus-4-1[1m]"]\n'
 
 
 def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:

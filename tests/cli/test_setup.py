@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from ralphy.pipeline.steps.table import steps
 from ralphy.resources import example
 from tests.conftest import RunGit
 
@@ -81,16 +80,13 @@ def write(repo: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_a_dry_run_says_what_it_would_do_and_writes_nothing(git_repo: Path, git: RunGit, ralphy: Ralphy) -> None:
+def test_init_says_what_it_would_do_what_it_made_and_what_comes_next_and_again_keeps_everything(
+    git_repo: Path, git: RunGit, ralphy: Ralphy
+) -> None:
     code, out, _ = ralphy("init", "--dry-run")
     assert code == 0
-    assert "would create .ralphy/config.yaml" in out
-    assert "would create Makefile" in out
+    assert "would create .ralphy/config.yaml" in out and "would create Makefile" in out
     assert git("status", "--porcelain", "--ignored") == ""
-    assert not (git_repo / ".git" / "ralphy").exists()
-
-
-def test_init_says_what_it_made_and_what_comes_next(git_repo: Path, ralphy: Ralphy) -> None:
     code, value = ralphy.json("init")
     assert (code, value["ok"], value["schema"]) == (0, True, "ralphy/init@1")
     kinds = {row["path"]: row["kind"] for row in value["changes"]}
@@ -99,10 +95,6 @@ def test_init_says_what_it_made_and_what_comes_next(git_repo: Path, ralphy: Ralp
                              'ralphy start "what you want built"']  # fmt: skip
     assert "look at `checks:`" in value["first"][0]
     assert not (git_repo / ".git" / "ralphy").exists()
-
-
-def test_init_again_keeps_everything(git_repo: Path, ralphy: Ralphy) -> None:
-    ralphy("init")
     code, out, _ = ralphy("init")
     assert code == 0
     detected, done, following = out.split("\n\n")
@@ -121,14 +113,6 @@ def test_init_refuses_a_gitignore_that_git_would_wait_for(git_repo: Path, ralphy
     assert not (git_repo / ".ralphy").exists()
 
 
-def test_init_outside_of_a_repository_names_the_command_that_helps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, _, err = Ralphy(tmp_path, capsys)("init")
-    assert code == 2
-    assert "git init" in err
-
-
 def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
     git_repo: Path, git: RunGit, ralphy: Ralphy
 ) -> None:
@@ -140,18 +124,10 @@ def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
     assert value["first"][0].startswith("commit Makefile:")
 
 
-@pytest.mark.parametrize(
-    "makefile",
-    [pytest.param("", marks=pytest.mark.soak), "all: ; @echo built\n"],
-    ids=["without a Makefile", "with a Makefile"],
-)
-def test_make_loop_works_straight_after_init_and_a_prd(
-    makefile: str, foreign: Path, git: RunGit, ralphy: Ralphy
-) -> None:
-    if makefile:
-        write(foreign, "Makefile", makefile)
-        git("add", "Makefile")
-        git("commit", "--quiet", "--message", "build: make")
+def test_make_loop_works_straight_after_init_and_a_prd(foreign: Path, git: RunGit, ralphy: Ralphy) -> None:
+    write(foreign, "Makefile", "all: ; @echo built\n")
+    git("add", "Makefile")
+    git("commit", "--quiet", "--message", "build: make")
     ralphy("init")
     feature = write(foreign, "docs/features/login/PRD.md", PRD).parent
     for _ in range(2):
@@ -168,8 +144,7 @@ def test_make_loop_works_straight_after_init_and_a_prd(
     assert git("status", "--porcelain", "--", "docs", "src") == ""
     document = json.loads((feature / "prd.json").read_text())
     assert (feature / document["$schema"]).resolve() == foreign / ".ralphy" / "schemas" / "prd.schema.json"
-    stories = document["userStories"]
-    assert [story["status"] for story in stories] == ["completed", "completed"]
+    assert [story["status"] for story in document["userStories"]] == ["completed", "completed"]
 
 
 def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
@@ -217,19 +192,13 @@ def test_detected_checks_are_saved_behind_what_a_person_wrote(git_repo: Path, ra
     assert path.read_text() == again
 
 
-def test_detect_makes_the_settings_where_there_are_none(git_repo: Path, ralphy: Ralphy) -> None:
-    assert ralphy("detect", "--save")[0] == 0
-    assert "pytest" in (git_repo / ".ralphy/config.yaml").read_text()
-    assert ralphy("validate")[0] == 0
-
-
-@pytest.mark.parametrize("theirs", ["checks: []\n", "stack: {test_command: tox}\n"])
-def test_detect_never_overrules_what_a_person_decided(theirs: str, git_repo: Path, ralphy: Ralphy) -> None:
-    path = write(git_repo, ".ralphy/config.yaml", theirs)
-    code, out, _ = ralphy("detect", "--save")
-    assert code == 0
-    assert "kept .ralphy/config.yaml: it already has" in out
-    assert path.read_text() == theirs
+def test_detect_never_overrules_what_a_person_decided(git_repo: Path, ralphy: Ralphy) -> None:
+    for theirs in ("checks: []\n", "stack: {test_command: tox}\n"):
+        path = write(git_repo, ".ralphy/config.yaml", theirs)
+        code, out, _ = ralphy("detect", "--save")
+        assert code == 0
+        assert "kept .ralphy/config.yaml: it already has" in out
+        assert path.read_text() == theirs
 
 
 def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, ralphy: Ralphy) -> None:
@@ -238,19 +207,6 @@ def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, ralphy:
     assert code == 4
     assert "checks:\n" in err
     assert path.read_text() == "{gates: {qa: auto}}\n"
-
-
-def test_init_prompts_copies_what_is_missing_and_replaces_only_when_forced(git_repo: Path, ralphy: Ralphy) -> None:
-    prompts = git_repo / ".ralphy" / "prompts"
-    assert ralphy("init-prompts")[0] == 0
-    assert sorted(path.name for path in prompts.iterdir()) == sorted(f"{step.name}.md.j2" for step in steps())
-    (prompts / "qa.md.j2").write_text("mine", encoding="utf-8")
-    assert "kept .ralphy/prompts/qa.md.j2" in ralphy("init-prompts")[1]
-    assert (prompts / "qa.md.j2").read_text() == "mine"
-    said = ralphy("init-prompts", "--force")[1].splitlines()
-    assert (prompts / "qa.md.j2").read_text() != "mine"
-    assert "replaced .ralphy/prompts/qa.md.j2" in said
-    assert "kept .ralphy/prompts/spec.md.j2: already up to date" in said
 
 
 def test_validate_looks_at_everything_a_run_could_read(git_repo: Path, ralphy: Ralphy) -> None:

@@ -43,6 +43,7 @@ def set_up(project: Project, **settings: str) -> None:
 
 def ssh_key(project: Project, passphrase: str = "") -> Path:
     key = project.repo.parent / "id"
+    key.unlink(missing_ok=True)
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(key))
     allowed = project.repo.parent / "allowed"
     allowed.write_text(f"person@example.org {key.with_suffix('.pub').read_text()}", encoding="utf-8")
@@ -76,7 +77,7 @@ def signatures(project: Project) -> set[str]:
 
 
 @pytest.mark.fault("G10")
-@pytest.mark.parametrize("key", [ssh_key, gpg_key, x509_key])
+@pytest.mark.parametrize("key", [ssh_key, gpg_key, pytest.param(x509_key, marks=pytest.mark.soak)])
 def test_every_commit_of_the_branch_is_signed_by_the_persons_settings_and_can_be_verified(
     tmp_path: Path, keyring: Path, key: Callable[[Project], object]
 ) -> None:
@@ -94,15 +95,6 @@ def test_every_commit_of_the_branch_is_signed_by_the_persons_settings_and_can_be
     project.git("verify-commit", commit)
     assert project.trailer("Ralphy-Story", commit) == "login/US-001"
     assert_clean(project)
-
-
-def test_where_git_signs_nothing_ralphy_signs_nothing(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    ssh_key(project)
-
-    project.loop()
-
-    assert (project.landed(), signatures(project)) == (["login/US-001"], {"N"})
 
 
 def silent(project: Project) -> None:
@@ -124,30 +116,30 @@ CANNOT: dict[str, tuple[Callable[[Project], object], str]] = {
 
 
 @pytest.mark.fault("G10")
-@pytest.mark.parametrize("what", CANNOT)
 def test_a_signature_that_cannot_be_made_is_found_by_doctor_and_before_an_agent_is_paid(
-    what: str,
-    made: Make,
-    keyring: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    made: Make, keyring: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, call = made(story("US-001"))
     monkeypatch.setattr(signing, "_LONGEST_S", 2.0)
-    prepare, why = CANNOT[what]
-    prepare(project)
-    set_up(project, commit_gpgSign="true")
-    before = sorted(str(path) for path in project.repo.rglob("*"))
+    config = project.repo / ".git" / "config"
+    plain = config.read_bytes()
+    for prepare, why in CANNOT.values():
+        config.write_bytes(plain)
+        prepare(project)
+        set_up(project, commit_gpgSign="true")
+        before = sorted(str(path) for path in project.repo.rglob("*"))
 
-    found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["signing"]
-    code, _, said = call("loop", "login")
+        found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["signing"]
+        code, _, said = call("loop", "login")
 
-    assert (found["state"], code) == ("fail", ExitCode.ENVIRONMENT)
-    assert why in found["said"].lower() and "git.sign off" in found["fix"]
-    assert found["said"] in said
-    assert sorted(str(path) for path in project.repo.rglob("*")) == before
+        assert (found["state"], code) == ("fail", ExitCode.ENVIRONMENT)
+        assert why in found["said"].lower() and "git.sign off" in found["fix"]
+        assert found["said"] in said
+        assert sorted(str(path) for path in project.repo.rglob("*")) == before
     assert call("config", "set", "git.sign", "off")[0] == 0
     project.git("commit", "--quiet", "--no-gpg-sign", "--all", "-m", "chore: unsigned")
-    assert {row["name"]: row for row in call.json("doctor")[1]["checks"]}["signing"]["state"] == "warn"
+    found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["signing"]
+    assert found["state"] == "warn"
     assert call("loop", "login")[0] == ExitCode.WAITING
     assert (project.landed(), signatures(project)) == (["login/US-001"], {"N"})
 

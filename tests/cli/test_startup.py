@@ -33,7 +33,7 @@ def started(made: Make) -> tuple[Project, Call]:
     return made(*(story(f"US-{n:03}", priority=n) for n in range(1, 201)))
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("-h",)])
+@pytest.mark.parametrize("words", [("--help",)])
 def test_help_loads_no_command(started: tuple[Project, Call], words: tuple[str, ...]) -> None:
     modules = loaded(started[0], *words)
     assert modules & HEAVY == set()
@@ -48,7 +48,7 @@ OF_A_RUN = (
 )
 
 
-@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("status", "login"), ("why",)])
+@pytest.mark.parametrize("words", [("status", "--json"), ("why",)])
 def test_status_loads_the_reader_of_the_configuration_and_nothing_of_a_run(
     started: tuple[Project, Call], words: tuple[str, ...]
 ) -> None:

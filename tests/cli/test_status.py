@@ -63,7 +63,7 @@ def test_a_run_up_to_the_specification_leaves_its_gate_open(made: Make) -> None:
 
 def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     project, call = made(*TWO, limits={"max_iterations": 1})
-    project.loop()
+    log = call("loop")[2]
     value = agreed(project, call)
     assert value["schema"] == "ralphy/status@1"
     assert (value["tasks_completed"], value["tasks_total"], value["status"]) == (1, 2, "ready")
@@ -77,6 +77,7 @@ def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     text = call("status")[1]
     assert "login: IMPLEMENTATION, 1 of 2 stories completed" in text
     assert "US-002: starting attempt 1 of 5 with" in text
+    assert "flagged" not in log + text + call("story", "show", "US-001")[1]
 
 
 def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Make) -> None:
@@ -96,12 +97,6 @@ def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Ma
     project.approve()
     assert call("loop")[2].count(see) == 1
     assert agreed(project, call)["next"].endswith(f"the pull request text is in PR.md; {see}")
-
-
-def test_where_nothing_was_flagged_nothing_is_said(made: Make) -> None:
-    project, call = made(*TWO)
-    project.play(stories={"*": [works()]}, qa=[reports()])
-    assert "flagged" not in call("loop")[2] + call("status")[1] + call("story", "show", "US-001")[1]
 
 
 def test_a_feature_that_ended_badly_says_so(made: Make) -> None:
@@ -138,15 +133,6 @@ def test_a_rejected_specification_is_the_end(made: Make) -> None:
     assert call("reject", "--end")[0] == 0
     project.loop()
     assert phase(project, call) == "REJECTED"
-
-
-def test_a_limit_is_shown_with_its_time(made: Make) -> None:
-    project, call = made(*TWO)
-    project.play(stories={"US-001": [{"limit": {"resets_in_s": 3600}}]})
-    assert project.loop(waits=False).code == 14
-    value = agreed(project, call)
-    assert value["status"] == "waiting"
-    assert value["waiting_until"] > value["started_at"]
 
 
 def test_an_empty_folder_is_idle(made: Make) -> None:
@@ -259,10 +245,9 @@ def test_what_is_to_be_done_about_a_feature(view: dict[str, Any], section: str, 
 def test_where_there_is_no_utf8_signs_are_spelled(made: Make) -> None:
     project, _ = made(story("US-001", title="Über → ✓"), story("US-002", status="completed", passes=True))
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
-    for words in (("status",), ("-v", "status")):
-        argv = [sys.executable, "-P", "-m", "ralphy", *words]
-        ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
-        assert "  . US-001 ?ber -> + (pending)\n  + US-002" in ended.stdout
+    argv = [sys.executable, "-P", "-m", "ralphy", "status"]
+    ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
+    assert "  . US-001 ?ber -> + (pending)\n  + US-002" in ended.stdout
 
 
 def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
@@ -271,7 +256,7 @@ def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
     with open(os.path.join(os.fsencode(project.folder), b"new\xff.py"), "wb"):
         pass
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
-    for words in (("why",), ("status",), ("loop",)):
+    for words in (("status",), ("loop",)):
         argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
         out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
         assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words

@@ -37,7 +37,7 @@ def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make)
 
 def test_on_a_terminal_it_goes_on_by_itself(made: Make) -> None:
     project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
-    project.play(stories={"US-001": [{"limit": {"resets_in_s": 1}}, works()]})
+    project.play(stories={"US-001": [{"limit": {"resets_in_s": 3}}, works()]})
     with on_a_terminal(project, "start", "--max-iterations", "2") as (heard, process):
         heard.until("s left: ")
         heard.rest()
@@ -45,36 +45,20 @@ def test_on_a_terminal_it_goes_on_by_itself(made: Make) -> None:
     assert project.landed() == ["login/US-001"]
 
 
-def test_in_a_log_the_seconds_are_not_counted(made: Make) -> None:
-    project, _ = made(story("US-001"))
-    project.play(stories={"US-001": [{"limit": {"resets_in_s": 2}}, works()]})
-    with project.start("loop", "--max-iterations", "2") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
-        heard.rest()
-    assert heard.text.count("waiting until") == 1
-    assert "still waiting" not in heard.text and "\r" not in heard.text
-
-
 IN_AN_HOUR = r"(\w{3} )?\d\d:\d\d:\d\d \(in (59 min|1 h)[^)]*\)"
 
 
-def test_what_is_not_waited_for_is_not_said_to_be(made: Make) -> None:
+def test_what_is_not_waited_for_is_shown_with_its_local_time_and_how_long_that_is(made: Make) -> None:
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [AN_HOUR]})
     code, _, err = call("loop", "--no-wait")
     assert code == 14
     assert re.search(rf"\] limited until {IN_AN_HOUR}; not waiting \(--no-wait\): the usage limit", err), err
     assert "waiting until" not in err
-
-
-def test_why_and_status_say_until_when_in_local_time_and_how_long_that_is(made: Make) -> None:
-    project, call = made(story("US-001"))
-    project.play(stories={"US-001": [AN_HOUR]})
-    call("loop", "--no-wait")
-    for words in (("why",), ("loop", "--dry-run"), ("status",), ("status",), ("status", "--all")):
+    for words in (("why",), ("loop", "--dry-run"), ("status",), ("status", "--all")):
         assert re.search(rf"until:? +{IN_AN_HOUR}$", call(*words)[1], re.M), words
     why, value = call.json("why")[1], call.json("status")[1]
+    assert value["status"] == "waiting"
     assert why["waiting_until"] == value["waiting_until"]
     at = time.strftime("%H:%M:%S", time.localtime(seconds_of(value["waiting_until"])))
     assert at in call("why")[1] and at in call("status")[1]
@@ -105,22 +89,26 @@ def test_a_moment_is_told_with_the_day_where_it_is_another_one(away_s: float, sa
     assert moment(noon + away_s, noon) == said
 
 
-def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal(made: Make) -> None:
+def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal_and_once_in_a_log(made: Make) -> None:
     project, call = made(story("US-001"), story("US-002"))
     project.play(stories={"*": [works()]})
     assert call("status")[0] == 0
     with project.start("loop", "--calls", "1") as process:
         assert process.stderr
-        Heard(process.stderr.fileno()).until("waiting until")
+        heard = Heard(process.stderr.fileno())
+        heard.until("waiting until")
         why, value = call.json("why")[1], call.json("status")[1]
         assert (why["decision"], value["status"], value["phase"]) == ("Wait", "waiting", "IMPLEMENTATION")
         assert why["reason"] == value["next"] and "calls_per_hour" in value["next"]
         assert why["waiting_until"] == value["waiting_until"] is not None
-        for words in (("why",), ("status",), ("status",), ("status", "--all")):
+        for words in (("why",), ("status",), ("status", "--all")):
             text = call(*words)[1]
             assert value["next"] in text and re.search(rf"until:? +{IN_AN_HOUR}", text), words
         process.terminate()
-        process.communicate(timeout=PATIENCE_S)
+        heard.rest()
+        process.wait(timeout=PATIENCE_S)
+    assert heard.text.count("waiting until") == 1
+    assert "still waiting" not in heard.text and "\r" not in heard.text
     value = call.json("status")[1]
     assert (value["status"], value["waiting_until"]) == ("ready", None)
     assert call.json("why")[1]["decision"] == "RunAgent"
