@@ -8,11 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes import resource_limits
 from ralphy.processes.memory import exact_bytes, private_bytes
 from ralphy.processes.process_table import descendants
 from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
@@ -95,26 +93,3 @@ def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_
     assert over is not None
     assert over[0] == "disk"
     assert f"the disk is not writable at {tmp_path}" in over[1]
-
-
-def test_a_look_is_taken_now_and_then_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[int] = []
-
-    def count(root: int) -> list[psutil.Process]:
-        looks.append(root)
-        return []
-
-    monkeypatch.setattr(resource_limits, "descendants", count)
-    bounds = Bounds(Allowance(max_memory_mb=1_000_000, max_processes=100_000))
-    for tenth in range(100):
-        bounds.why_over(os.getpid(), tenth / 10)
-    assert len(looks) == 4
-
-
-def test_processes_that_have_gone_count_nothing() -> None:
-    with subprocess.Popen(["sleep", "600"]) as child:
-        gone = psutil.Process(child.pid)
-        child.kill()
-    assert descendants(child.pid) == []
-    assert exact_bytes([gone]) == 0
-    assert private_bytes(gone) == 0

@@ -169,19 +169,6 @@ def test_work_in_the_background_is_waited_for_longer_than_an_exit(
     assert (result.returncode, result.cost_usd, result.background) == (0, 0.75, "")
 
 
-def test_work_in_the_background_that_hangs_ends_the_run_as_unfinished(
-    supervisor: Supervisor, request_: AgentRequest
-) -> None:
-    source = """
-        say(INIT, {"type": "system", "subtype": "background_tasks_changed",
-                   "tasks": [{"task_id": "b1", "description": "make bench"}]}, GOOD)
-        time.sleep(600)
-        """
-    result = run(supervisor, request_, source, exit_grace_s=0.1, thresholds=SOON)
-    assert (result.outcome, result.trigger, result.complete) == (Outcome.STALLED, "tool_silence", False)
-    assert result.background == "make bench"
-
-
 @pytest.mark.parametrize("says", ["", "print('not json'); say({'type': 'system', 'subtype': 'hook_started'});"])
 def test_an_agent_that_never_starts_is_ended_by_a_deadline_of_its_own(
     says: str, supervisor: Supervisor, request_: AgentRequest
@@ -212,25 +199,6 @@ def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, reque
     result = run(supervisor, request_, "say(INIT, RETRY); say(RETRY); time.sleep(600)")
     assert result.outcome is Outcome.FATAL
     assert "log in" in result.detail
-
-
-def test_a_limit_says_until_when(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = run(supervisor, request_, "play('error_429_session_limit_oauth'); sys.exit(1)")
-    assert (result.outcome, result.retry_at, result.returncode) == (Outcome.LIMITED, 1795298839.0, 1)
-    assert "session limit" in result.detail
-
-
-def test_a_crash_keeps_what_was_said(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = run(supervisor, request_, "play('killed_by_sigkill'); os.kill(os.getpid(), signal.SIGKILL)")
-    assert (result.outcome, result.returncode, result.complete) == (Outcome.CRASHED, -9, False)
-    assert len(result.session) == 36
-
-
-def test_a_refused_command_line_is_fatal(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = run(supervisor, request_, "sys.exit('error: Session ID is already in use.')")
-    assert result.outcome is Outcome.FATAL
-    assert "Session ID is already in use." in result.detail
-    assert result.session == SESSION
 
 
 def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
@@ -271,20 +239,6 @@ def test_a_tool_that_hangs_is_a_stalled_run_and_silence_without_one_is_the_provi
     assert "without output" in hung.detail
 
 
-@pytest.mark.fault("P10")
-def test_a_tool_that_hangs_is_ended_although_the_program_says_that_it_lives(
-    supervisor: Supervisor, request_: AgentRequest
-) -> None:
-    source = f"""
-        say(INIT, {" ".join(OPEN_TOOL.split())})
-        while True:
-            time.sleep(0.2)
-            say({{"type": "tool_progress", "heartbeat": True, "tool_name": "Bash"}})
-        """
-    result = run(supervisor, request_, source, thresholds=replace(SOON, silence_s=30.0))
-    assert (result.outcome, result.trigger) == (Outcome.STALLED, "tool_silence")
-
-
 def test_words_on_the_way_are_life_and_are_not_kept(supervisor: Supervisor, request_: AgentRequest) -> None:
     source = """
         say(INIT)
@@ -322,16 +276,6 @@ def test_garbage_between_the_lines_is_ignored(supervisor: Supervisor, request_: 
         """
     result = run(supervisor, request_, source)
     assert (result.outcome, result.text) == (Outcome.SUCCEEDED, "without a newline")
-
-
-@pytest.mark.fault("A10", "A11")
-def test_a_last_result_with_half_an_emoji_is_the_last_result(supervisor: Supervisor, request_: AgentRequest) -> None:
-    source = r"""
-        say(INIT, GOOD)
-        say({**GOOD, "is_error": True, "api_error_status": 529, "result": "cut \ud83d"})
-        """
-    result = run(supervisor, request_, source)
-    assert (result.outcome, result.complete, result.cost_usd) == (Outcome.TRANSIENT, False, 0.5)
 
 
 @pytest.mark.fault("A9")

@@ -143,15 +143,6 @@ def test_an_artifact_is_known_by_its_bytes(tmp_path: Path) -> None:
     assert digests.artifact(path) is None
 
 
-def test_a_file_that_did_not_change_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, digests = tmp_path / "SPEC.md", Digests()
-    path.write_text("# One\n")
-    monkeypatch.setattr(adapter, "_TICK_NS", -1)
-    one = digests.artifact(path)
-    monkeypatch.setattr(adapter, "read_regular", lambda _: pytest.fail("it was read again"))
-    assert digests.artifact(path) == one
-
-
 def test_a_change_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most kernels stamp files with a clock of 4 ms; here it is made so."""
 

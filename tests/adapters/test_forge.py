@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,7 +17,6 @@ from ralphy.forge.github import GitHub
 from ralphy.forge.push import Remote, github_repo, push, remote
 from tests.conftest import RunGit, is_gone
 from tests.doubles.github_api import GitHubApi
-from tests.doubles.github_world import World
 
 ORIGIN = Remote("origin", "https://github.com/acme/widget.git", "github.com", "acme", "widget")
 TEXT = PullRequestText("--Login, at last", "It works.\n\n| a | b |\n")
@@ -125,12 +122,6 @@ class TestAPullRequest:
         assert api.world.prs == []
         assert api.operations().count("PullRequestCreate") == 2
 
-    def test_a_bad_gateway_while_listing_is_tried_again(self, github: GitHub, api: GitHubApi) -> None:
-        api.world.add(BRANCH)
-        api.fail("PullRequestList", status=502)
-
-        assert github.create(BRANCH, "main", TEXT).adopted
-
     @pytest.mark.fault("H3")
     def test_an_unknown_label_is_left_out_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
         made = github.create(BRANCH, "main", TEXT, labels=["nope", "ralphy"])
@@ -163,13 +154,6 @@ class TestAPullRequest:
         with pytest.raises(EnvironmentProblem, match=r"no answer within 0\.5 s"):
             GitHub(ORIGIN, gh_environment(api), timeout_s=0.5).create(BRANCH, "main", TEXT)
 
-    def test_a_branch_that_the_forge_lacks_is_a_conflict(self, tmp_path: Path, api: GitHubApi) -> None:
-        subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "remote.git")], check=True)
-        api.world.git_dir = tmp_path / "remote.git"
-
-        with pytest.raises(Conflict, match="Head ref must be a branch"):
-            GitHub(ORIGIN, gh_environment(api)).create(BRANCH, "main", TEXT)
-
     @pytest.mark.fault("H1")
     def test_a_wrong_token_is_an_environment_problem_that_names_the_login(self, api: GitHubApi) -> None:
         with pytest.raises(EnvironmentProblem) as caught:
@@ -191,11 +175,6 @@ class TestAvailability:
         assert why is not None
         assert "not logged in to github.com" in why
         assert "gh auth login" in why
-
-    def test_a_hiccup_of_the_forge_is_not_called_a_bad_login(self, github: GitHub, api: GitHubApi) -> None:
-        api.fail(" / ", status=502)
-
-        assert "logged in" not in str(github.available())
 
 
 @pytest.mark.fault("H1")
@@ -226,16 +205,6 @@ def commit(git: RunGit, name: str) -> str:
 
 def pushed(repo: Path, oid: str, branch: str = BRANCH) -> str:
     return push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ).oid
-
-
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    subprocess.run(["mount", "--bind", folder, folder], check=True)
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 class TestAPush:
@@ -298,22 +267,6 @@ class TestAPush:
         assert "disk may be full" in caught.value.hint
         assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-    def test_a_remote_that_is_read_only_is_an_environment_problem(
-        self, git_repo: Path, git: RunGit, bare: Path
-    ) -> None:
-        oid = commit(git, "one")
-        git("push", "--quiet", "origin", f"{oid}:refs/keep/it")  # there already: the branch alone is to be written
-        with read_only(bare / "refs"), pytest.raises(EnvironmentProblem, match="could not store the push"):
-            pushed(git_repo, oid)
-        assert pushed(git_repo, oid) == oid
-
-    def test_a_push_that_is_too_big_for_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
-        git("config", "receive.maxInputSize", "10", cwd=bare)
-
-        with pytest.raises(Conflict, match=f"{BRANCH} was refused: "):
-            pushed(git_repo, commit(git, "one"))
-
     def test_hooks_of_the_checkout_do_not_run(self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path) -> None:
         hook = git_repo / ".git" / "hooks" / "pre-push"
         hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
@@ -362,10 +315,6 @@ class TestAPush:
     def test_a_name_that_is_no_branch_is_refused(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
         with pytest.raises(InvalidInput, match="not a branch name"):
             pushed(git_repo, git("rev-parse", "HEAD"), branch)
-
-    def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:
-        with pytest.raises(InvalidInput, match="not a full commit id"):
-            pushed(git_repo, "+HEAD")
 
 
 class TestTheRemote:
@@ -418,20 +367,6 @@ def test_gh_host_says_what_an_alias_of_ssh_stands_for() -> None:
 
     assert github_repo("work:acme/widget", env) == ("forge.example.org", "acme", "widget")
     assert github_repo("git@github.com:acme/widget", env) == ("github.com", "acme", "widget")
-
-
-@pytest.mark.parametrize("_", [pytest.param(0, marks=real_gh)])
-def test_from_the_push_to_the_pull_request(git_repo: Path, git: RunGit, bare: Path, api: GitHubApi, _: int) -> None:
-    api.world = World(git_dir=bare)
-    oid = commit(git, "feat(login): US-001")
-
-    pushed(git_repo, oid)
-    github = GitHub(remote(git_repo, env=os.environ), gh_environment(api))
-    made = github.create(BRANCH, "main", TEXT)
-
-    found = github.find(BRANCH, "main")
-    assert found is not None
-    assert found.number == made.number
 
 
 def test_an_environment_is_all_that_gh_is_given(tmp_path: Path) -> None:

@@ -163,10 +163,3 @@ def test_files_that_steer_stand_above_the_table_and_ping_nobody() -> None:
     first, rest = table.split("| Story", 1)
     assert first.splitlines()[2:4] == ["- Makefile (US-001): read it before you run make", f"- @{GAP}anna/CLAUDE.md"]
     assert "US-001" in rest
-
-
-def test_what_was_flagged_is_bounded() -> None:
-    table = evidence_table([evidence(notes=("x" * 1000,) * 100)])
-
-    assert table.endswith("- … and 50 more\n")
-    assert len(table) < 50 * 420 + 500

@@ -11,7 +11,7 @@ import pytest
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git import commands as verbs
-from ralphy.git.commands import GitError, Repository, discover, head_of, resolve
+from ralphy.git.commands import Repository, discover, head_of, resolve
 from ralphy.git.warm_processes import RefMover
 from tests.conftest import RunGit
 
@@ -55,11 +55,6 @@ def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Pat
     assert head_of(found)[0] == "beside"
 
 
-def test_a_link_to_a_repository_leads_to_it(git_repo: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(git_repo)
-    assert discover(tmp_path / "link").root == git_repo
-
-
 @pytest.mark.parametrize("name", ["with space", "é", "new\u2028line", "-dash", '"quote"'])
 @pytest.mark.fault("F10")
 def test_odd_names_of_folders_are_found(tmp_path: Path, name: str) -> None:
@@ -81,11 +76,6 @@ def test_a_folder_with_a_line_break_is_refused_in_words(tmp_path: Path) -> None:
         discover(tmp_path / "a\nb")
 
 
-def test_a_sha256_repository_is_known_as_one(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", tmp_path / "r"], check=True)
-    assert discover(tmp_path / "r").object_format == "sha256"
-
-
 def test_outside_of_a_repository(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="not in a git repository"):
         discover(tmp_path)
@@ -94,11 +84,6 @@ def test_outside_of_a_repository(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no directory"):
         discover(tmp_path / "nope")
-
-
-def test_a_file_is_no_folder(git_repo: Path) -> None:
-    with pytest.raises(NotFound, match="no directory"):
-        discover(git_repo / "calc.py")
 
 
 @pytest.mark.fault("G12")
@@ -177,13 +162,6 @@ def test_lines_are_counted_whatever_lies_in_the_working_tree(
     assert verbs.lines_changed(repository, new, new) == (0, 0)
 
 
-def test_a_failed_command_says_what_git_says(repository: Repository) -> None:
-    with pytest.raises(GitError) as caught:
-        repository.run("rev-parse", "--verify", "nope")
-    assert caught.value.stderr
-    assert str(caught.value) == f"git rev-parse --verify nope: exit 128: {caught.value.stderr}"
-
-
 # refs
 
 
@@ -208,27 +186,11 @@ def test_a_ref_is_found_loose_and_packed(repository: Repository, git: RunGit, na
     assert resolve(repository, ref) == later
 
 
-def test_tags_that_are_packed_with_what_they_point_to(repository: Repository, git: RunGit) -> None:
-    git("tag", "-a", "v1", "-m", "one")
-    git("pack-refs", "--all")
-    assert resolve(repository, "refs/tags/v1") == git("rev-parse", "v1")
-
-
-def test_a_ref_that_points_to_a_ref(repository: Repository, git: RunGit) -> None:
-    git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
-    assert resolve(repository, "refs/heads/alias") == git("rev-parse", "main")
-
-
 @pytest.mark.parametrize("ref", ["refs/heads/nope", "refs/heads", "refs/heads/main/below", "refs/heads/ma"])
 def test_a_ref_that_is_not_there(repository: Repository, git: RunGit, ref: str) -> None:
     assert resolve(repository, ref) == ""
     git("pack-refs", "--all")
     assert resolve(repository, ref) == ""
-
-
-def test_a_worktree_sees_the_branches_of_all(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
-    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
-    assert resolve(discover(tmp_path / "beside"), "refs/heads/main") == git("rev-parse", "main")
 
 
 @pytest.mark.parametrize(
@@ -241,18 +203,6 @@ def test_what_a_person_has_not_finished_is_named(repository: Repository, mark: s
     assert verbs.operation_in_progress(repository) == ""
     (repository.git_dir / mark).touch()
     assert verbs.operation_in_progress(repository) == name
-
-
-@pytest.mark.fault("G6")
-def test_a_real_conflict_is_a_merge_in_progress(repository: Repository, git_repo: Path, git: RunGit) -> None:
-    git("checkout", "--quiet", "-b", "side")
-    (git_repo / "calc.py").write_text("side\n")
-    git("commit", "--quiet", "-am", "side")
-    git("checkout", "--quiet", "main")
-    (git_repo / "calc.py").write_text("main\n")
-    git("commit", "--quiet", "-am", "main")
-    assert subprocess.run(["git", "merge", "-q", "side"], cwd=git_repo, capture_output=True, check=False).returncode
-    assert verbs.operation_in_progress(repository) == "a merge"
 
 
 # moving refs
@@ -302,12 +252,6 @@ def test_a_ref_that_must_not_be_there_and_is(mover: RefMover, git: RunGit, packe
     assert git("rev-parse", "taken") == git("rev-parse", "HEAD~1")
 
 
-def test_a_ref_that_must_be_there_and_is_not(mover: RefMover, git: RunGit) -> None:
-    head = git("rev-parse", "HEAD")
-    with pytest.raises(Conflict, match="moved while Ralphy worked"):
-        mover.move([("refs/heads/gone", commit(git), head)])
-
-
 def test_a_name_that_stands_in_the_way_is_said_to(mover: RefMover, git: RunGit) -> None:
     git("branch", "ralph")
     with pytest.raises(Conflict, match="another branch's name stands in the way") as caught:
@@ -324,11 +268,6 @@ def test_a_ref_that_somebody_holds(repository: Repository, mover: RefMover, git:
         mover.move([("refs/heads/main", new, old)])
     lock.unlink()
     mover.move([("refs/heads/main", new, old)])
-
-
-def test_an_object_that_is_not_there_is_trouble_with_the_ground(mover: RefMover, git: RunGit) -> None:
-    with pytest.raises(EnvironmentProblem, match="cannot move the branch"):
-        mover.move([("refs/heads/main", "1" * 40, git("rev-parse", "HEAD"))])
 
 
 @pytest.mark.fault("P3")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git.commands import Repository, discover
-from ralphy.git.ledger import difference, kept, one_kept, put_back, story_commits
+from ralphy.git.ledger import difference, kept, one_kept, story_commits
 from tests.conftest import RunGit
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -108,12 +103,6 @@ def test_numbers_that_are_none_do_no_harm(repository: Repository, land: Landing)
     assert (found.attempt, found.cost_usd) == (0, 0.0)
 
 
-def test_a_tip_that_is_not_there_is_an_error_with_a_hint(repository: Repository) -> None:
-    with pytest.raises(EnvironmentProblem) as caught:
-        story_commits(repository, "login", "refs/heads/nowhere")
-    assert caught.value.hint
-
-
 def test_kept_attempts_are_listed_with_what_they_changed(repository: Repository, land: Landing) -> None:
     second = land.attempt("US-001", 2, "BROKEN = 2\n")
     first = land.attempt("US-001", 1, "BROKEN = 1\n", "crashed")
@@ -134,15 +123,6 @@ def test_a_story_whose_id_begins_like_anothers_is_another(repository: Repository
     assert kept(repository, "login", "US-001") == []
 
 
-def test_an_attempt_that_was_not_kept_names_those_that_were(repository: Repository, land: Landing) -> None:
-    land.attempt("US-001", 1, "BROKEN = 1\n")
-    land.attempt("US-001", 3, "BROKEN = 3\n")
-    assert one_kept(repository, "login", "US-001", None).number == 3
-    with pytest.raises(NotFound) as caught:
-        one_kept(repository, "login", "US-001", 2)
-    assert caught.value.hint == "there are: 1, 3"
-
-
 def test_the_difference_runs_nothing_of_the_repositorys(
     repository: Repository, land: Landing, git: RunGit, git_repo: Path
 ) -> None:
@@ -156,42 +136,3 @@ def test_the_difference_runs_nothing_of_the_repositorys(
     assert b"+BROKEN = 1\n" in patch
     assert b"diff --git a/calc.py b/calc.py" in patch
     assert not trap.exists()
-
-
-def test_an_attempt_is_put_back_onto_what_was_committed_since(
-    repository: Repository, land: Landing, git: RunGit, git_repo: Path
-) -> None:
-    land.attempt("US-001", 1, "BROKEN = 1\n")
-    land("US-002")
-    put_back(repository, one_kept(repository, "login", "US-001", 1))
-    assert (git_repo / "calc.py").read_text() == "BROKEN = 1\n"
-    assert (git_repo / "login-US-002.txt").exists()
-    assert git("status", "--porcelain").splitlines() == [" M calc.py", "?? new.py"]
-
-
-def test_an_attempt_that_does_not_fit_any_more_changes_nothing(
-    repository: Repository, land: Landing, git: RunGit, git_repo: Path
-) -> None:
-    land.attempt("US-001", 1, "BROKEN = 1\n")
-    (git_repo / "calc.py").write_text("ELSE = 2\n")
-    git("commit", "--quiet", "-am", "feat: else")
-    with pytest.raises(Conflict):
-        put_back(repository, one_kept(repository, "login", "US-001", 1))
-    assert git("status", "--porcelain") == ""
-
-
-def test_a_git_directory_in_the_environment_does_not_lead_astray(
-    git_repo: Path, land: Landing, git: RunGit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit = land("US-001")
-    other = tmp_path / "other"
-    git("init", "--quiet", str(other))
-    found = discover(git_repo)
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    assert story_commits(found, "login", commit)["US-001"].commit == commit
-
-
-def test_gitpython_is_loaded_only_when_the_ledger_is_asked() -> None:
-    probe = "import sys, ralphy.git.ledger; sys.exit('git' in sys.modules)"
-    assert subprocess.run([sys.executable, "-P", "-c", probe], cwd=ROOT, check=False,
-                          env={"PYTHONPATH": str(ROOT)}).returncode == 0  # fmt: skip

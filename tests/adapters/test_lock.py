@@ -93,12 +93,6 @@ def test_a_child_does_not_inherit_it(path: Path) -> None:
         child.wait()
 
 
-def test_an_error_inside_gives_it_back(path: Path) -> None:
-    with pytest.raises(ValueError, match="inside"), Lock(path, "x"):
-        raise ValueError("inside")
-    assert holder(path) == {}
-
-
 def test_somebody_who_only_looks_is_waited_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Lock(path, "x"):
         pass

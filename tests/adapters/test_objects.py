@@ -131,50 +131,10 @@ def test_what_is_persisted_passes_fsck(bench: Bench, rows: list[tuple[str, str, 
     assert sorted(listed) == sorted(changes)
 
 
-def test_a_graft_can_be_read_before_it_is_written(bench: Bench) -> None:
-    blob = Entry("100644", bench.objects.write("blob", os.urandom(8)))
-    tree = bench.objects.graft("", {"a/b/c": blob})
-    assert bench.objects.at(tree, "a/b/c") == blob
-    assert not (bench.repository.common_dir / "objects" / tree[:2] / tree[2:]).exists()
-    assert list(bench.objects.changes("", tree)) == [("a/b/c", None, blob)]
-
-
-def test_taking_everything_away_leaves_the_empty_tree(bench: Bench) -> None:
-    tree = bench.objects.graft("", {"a/b": Entry("100644", bench.objects.write("blob", b"x"))})
-    assert bench.objects.graft(tree, {"a": None}) == bench.tree({})
-    assert bench.objects.graft(tree, {"a/b": None}) == bench.objects.id_without(tree, "a/b") == bench.tree({})
-
-
 def test_the_id_of_a_tree_without_a_path_is_known_before_anything_is_written(bench: Bench) -> None:
     files = bench.files([("a/b", "100644", b"x"), ("a/c", "100644", b"y\n")])
     without = bench.tree({"a/c": files["a/c"]})
     assert bench.objects.id_without(bench.tree(files), "a/b") == without
-
-
-def test_taking_away_what_is_below_a_file_leaves_the_file(bench: Bench) -> None:
-    blob = bench.objects.write("blob", b"x")
-    for entry in (Entry("100644", blob), Entry("120000", blob), Entry("160000", "1" * len(blob))):
-        tree = bench.objects.graft("", {"docs": entry})
-        assert bench.objects.graft(tree, {"docs/features/login": None}) == tree
-
-
-@pytest.mark.parametrize("path", ["nope", "a/nope", "a/b/c", "a/b/", ""])
-def test_nothing_stands_at_a_path_that_is_not_there(bench: Bench, path: str) -> None:
-    tree = bench.objects.graft("", {"a/b": Entry("100644", bench.objects.write("blob", b"x"))})
-    assert bench.objects.at(tree, path) is None
-
-
-def test_bytes_are_read_as_they_were_written(bench: Bench) -> None:
-    for data in (b"", b"\n", os.urandom(200_000), b"x" * 5_000_000):
-        assert bench.objects.read(bench.objects.write("blob", data)) == data
-
-
-@pytest.mark.parametrize(
-    "name", ["nope", "", " ", "0" * 40, "HEAD:nope", "a\nb", "HEAD:\udcff", "x missing", "dead beef 3"]
-)
-def test_a_name_of_nothing_gives_none(bench: Bench, name: str) -> None:
-    assert bench.objects.read(name) is None
-    assert bench.objects.read(bench.objects.write("blob", b"still in step")) == b"still in step"
 
 
 def test_objects_of_packs_and_of_other_processes_are_found(git_repo: Path, git: RunGit) -> None:
@@ -188,16 +148,6 @@ def test_objects_of_packs_and_of_other_processes_are_found(git_repo: Path, git: 
     tree = objects.tree_of(git("rev-parse", "HEAD"))
     assert objects.at(tree, "new.py") is not None
     assert objects.read("HEAD:calc.py") == (git_repo / "calc.py").read_bytes()
-    objects.close()
-
-
-def test_a_name_is_asked_for_again_and_a_merge_has_all_its_parents(git_repo: Path, git: RunGit) -> None:
-    objects = Objects(discover(git_repo))
-    before, tree = git("rev-parse", "HEAD"), objects.tree_of("HEAD")
-    commit = objects.write("commit", f"tree {git('mktree')}\nparent {before}\nparent {before}\n\nparent x\n".encode())
-    git("update-ref", "HEAD", commit)
-    assert objects.tree_of("HEAD") == git("rev-parse", "HEAD^{tree}") != tree
-    assert objects.parents_of(commit) == [before, before]
     objects.close()
 
 
@@ -215,30 +165,12 @@ def test_a_reader_that_was_killed_is_started_again(git_repo: Path, git: RunGit) 
     objects.close()
 
 
-def test_what_is_missing_is_trouble_with_the_ground(git_repo: Path) -> None:
-    objects = Objects(discover(git_repo))
-    with pytest.raises(EnvironmentProblem, match="commit 000000000000 cannot be read"):
-        objects.tree_of("0" * 40)
-    with pytest.raises(EnvironmentProblem, match="tree 000000000000 cannot be read"):
-        objects.entries("0" * 40)
-    objects.close()
-
-
 def test_a_worktree_writes_where_all_worktrees_read(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
     git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
     objects = Objects(discover(tmp_path / "beside"))
     oid = objects.write("blob", b"of the worktree\n")
     objects.close()
     assert git("cat-file", "-p", oid) == "of the worktree"
-
-
-def test_an_objects_folder_that_cannot_be_written_is_said(git_repo: Path) -> None:
-    objects = Objects(discover(git_repo))
-    folder = git_repo / ".git" / "objects"
-    folder.rename(folder.with_name("elsewhere"))
-    folder.write_text("a file")
-    with pytest.raises(EnvironmentProblem, match="cannot be written"):
-        objects.write("blob", b"x")
 
 
 def test_objects_written_together_are_there_at_the_end_or_not_at_all(git_repo: Path, git: RunGit) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from ralphy.documents.prd_store import PrdStore
 from ralphy.errors import InvalidInput
-from ralphy.pipeline.model import Prd
 from tests.core.building import done, prd, story
 
 
@@ -41,19 +39,6 @@ def test_unknown_fields_and_the_order_of_fields_survive(store: PrdStore, path: P
     path.write_text(text)
     store.save(store.load())
     assert path.read_text() == json.dumps(json.loads(text), indent=2) + "\n"
-
-
-def test_a_file_that_did_not_change_is_the_same_value(store: PrdStore, path: Path) -> None:
-    store.save(prd(story()))
-    first = store.load()
-    assert store.load() is first
-    path.touch()
-    assert store.load() is first
-    path.write_bytes(path.read_bytes())
-    assert store.load() is first
-    store.forget()
-    assert store.is_as_read
-    assert store.load() == first
 
 
 def test_a_persons_change_is_seen(store: PrdStore, path: Path) -> None:
@@ -100,33 +85,9 @@ def test_what_is_not_valid_is_refused_each_time_and_left_alone(
     assert store.load() is before
 
 
-@pytest.mark.fault("F8")
-def test_what_is_no_plain_file_is_refused(store: PrdStore, path: Path, tmp_path: Path) -> None:
-    os.mkfifo(path)
-    with pytest.raises(InvalidInput, match="must be a plain file"):
-        store.load()
-    path.unlink()
-    (tmp_path / "other").write_text('{"userStories": []}')
-    path.symlink_to(tmp_path / "other")
-    with pytest.raises(InvalidInput):
-        store.load()
-
-
 def test_saving_over_a_link_leaves_what_it_leads_to(store: PrdStore, path: Path, tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("theirs")
     path.symlink_to(tmp_path / "theirs")
     store.save(prd(story()))
     assert (tmp_path / "theirs").read_text() == "theirs"
     assert not path.is_symlink()
-
-
-@pytest.mark.parametrize("durable", [True, False])
-def test_what_was_put_is_not_read_again(store: PrdStore, path: Path, durable: bool) -> None:
-    value = prd(story())
-    store.put(value, b"these bytes are not looked at\n", durable=durable)
-    assert store.load() is value
-    assert path.read_bytes() == b"these bytes are not looked at\n"
-
-
-def test_an_empty_prd_says_so() -> None:
-    assert Prd.of({"userStories": []}).stories == ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +81,6 @@ def test_every_prompt_names_its_run_in_the_first_line(step: str) -> None:
     assert context.outbox == OUTBOX
 
 
-def test_the_first_line_is_exact() -> None:
-    first = render("story", values(), []).text.split("\n", 1)[0]
-    assert first == f"<!-- ralphy step=story feature=login story=US-001 attempt=1 outbox={OUTBOX} -->"
-
-
 def test_an_outbox_with_a_space_survives_the_first_line() -> None:
     text = render("spec", values(outbox="/my shop/outbox", story=None), []).text
     context = read_context({}, text, Path("/"))
@@ -129,13 +123,6 @@ def test_a_report_as_the_prompt_asks_for_it_is_read(step: str) -> None:
     assert f"`{word}` between `<promise>` and `</promise>`" in text
     claim = status_report.read(f"{answer}---END_RALPH_STATUS---\n<promise>{word}</promise>")
     assert claim.is_complete and claim.status == "COMPLETE" and claim.promise == word
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_prompt_speaks_to_one_fresh_invocation(step: str) -> None:
-    text = render(step, values(failure="red", heal=True), []).text.lower()
-    assert "iteration" not in text.replace("learnings for future iterations", "")
-    assert "ralphy start" not in text
 
 
 def test_a_story_prompt_holds_its_story_section_failure_and_memory() -> None:
@@ -262,18 +249,6 @@ def test_no_prompt_grows_beyond_its_cap(step: str) -> None:
     rendered = render(step, values(**everything, story=story(description=huge)), [])
     assert len(rendered.text) <= 256 * 1024
     assert rendered.warnings == ()
-
-
-def test_a_warm_story_prompt_takes_less_than_a_millisecond(tmp_path: Path) -> None:
-    folders = [tmp_path / "feature", tmp_path / "project"]
-    given = values(spec_section="s" * 2000, progress="p" * 1500, failure="f" * 1000)
-    render("story", given, folders)
-    times = []
-    for _ in range(50):
-        start = time.process_time()
-        render("story", given, folders)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.001
 
 
 def test_the_features_template_goes_before_the_projects_and_that_before_the_built_in(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.sandbox.proxy import AllowProxy, host_of
+from ralphy.sandbox.proxy import AllowProxy
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -110,42 +108,6 @@ def test_it_is_for_its_own_user_and_leaves_nothing(proxy: AllowProxy) -> None:
     assert not proxy.folder.exists()
 
 
-CROWD = """\
-import resource, socket, subprocess, sys
-from ralphy.sandbox.proxy import AllowProxy
-resource.setrlimit(resource.RLIMIT_NOFILE, (256, 1024))
-proxy = AllowProxy([], "a test")
-clients = '''
-import resource, socket, sys, time
-resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-held, tries = [], 0
-while len(held) < 400 and tries < 300:
-    one = socket.socket(socket.AF_UNIX)
-    one.setblocking(False)
-    try:
-        one.connect(sys.argv[1])
-        held.append(one)
-    except BlockingIOError:
-        tries += 1
-        time.sleep(0.001)
-'''
-subprocess.run([sys.executable, "-c", clients, str(proxy.socket)], check=True)
-with socket.socket(socket.AF_UNIX) as near:
-    near.settimeout(60)
-    near.connect(str(proxy.socket))
-    near.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
-    print(near.recv(4096).decode().splitlines()[0])
-proxy.close()
-"""
-
-
-def test_a_crowd_of_connections_takes_no_more_descriptors_than_there_are() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CROWD], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "HTTP/1.1 403 Forbidden\n", done.stderr
-
-
 def test_a_temporary_folder_with_too_long_a_path_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = tmp_path / ("x" * 120)
     long.mkdir()
@@ -154,8 +116,3 @@ def test_a_temporary_folder_with_too_long_a_path_is_said(tmp_path: Path, monkeyp
         AllowProxy([("127.0.0.1", 1)], "a test")
     assert "TMPDIR" in raised.value.hint
     assert not list(long.glob("**/proxy"))
-
-
-def test_a_host_has_a_port() -> None:
-    assert host_of("Api.Example.org") == ("api.example.org", 443)
-    assert host_of("pypi.org:8443") == ("pypi.org", 8443)

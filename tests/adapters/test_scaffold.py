@@ -21,7 +21,7 @@ from ralphy.cli.commands import COMMANDS
 from ralphy.config import load as settings
 from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import NAME
-from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
+from ralphy.errors import Conflict, InvalidInput
 from ralphy.pipeline.steps.table import steps
 from ralphy.prompts.render import render
 from ralphy.resources import schema, template_root
@@ -248,15 +248,6 @@ def test_a_makefile_that_only_mentions_loop_is_extended(line: str, tmp_path: Pat
     assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
 
 
-def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
-    (tmp_path / "Makefile").write_text("status: ; @echo mine\n", encoding="utf-8")
-    set_up(tmp_path)
-    done = subprocess.run(["make", "status"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("mine\n", "")
-    shown = subprocess.run(["make", "-n", "why"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert shown.stdout.startswith("ralphy why ||")
-
-
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     root, outside = tmp_path / "repo", tmp_path / "outside"
     root.mkdir()
@@ -276,22 +267,11 @@ def test_a_makefile_that_is_a_link_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "theirs.mk").read_text(encoding="utf-8") == "all:\n"
 
 
-def test_a_file_in_the_place_of_a_folder_is_said(tmp_path: Path) -> None:
-    (tmp_path / ".ralphy").write_text("", encoding="utf-8")
-    with pytest.raises(EnvironmentProblem, match=r"config\.yaml: cannot be written"):
-        set_up(tmp_path)
-
-
 def test_a_check_is_asked_for_only_where_none_was_found(tmp_path: Path) -> None:
     assert any("at least one check" in step for step in to_do_first(plan(tmp_path)))
     with_checks = to_do_first(plan(tmp_path, checks=CHECKS))
     assert not any("at least one check" in step for step in with_checks)
     assert any("look at `checks:`" in step for step in with_checks)
-
-
-def test_the_example_of_a_check_is_a_comment_that_can_be_uncommented(tmp_path: Path) -> None:
-    settings = plan(tmp_path, example=Check("test", "go test ./..."))[0].text
-    assert '# checks:\n#   - {name: test, run: "go test ./...", timeout_s: 900}\n' in settings
 
 
 def test_git_keeps_the_settings_and_not_what_runs_leave(git_repo: Path, git: RunGit) -> None:
@@ -316,16 +296,6 @@ def test_copied_prompts_work_as_they_are_and_are_the_ones_used(tmp_path: Path) -
         assert mine.warnings == () and mine.template == str(folder / name)
         assert mine.text == built_in.text
         assert "TO CUSTOMISE" in (folder / name).read_text(encoding="utf-8")
-
-
-def test_copied_prompts_are_replaced_only_by_force(tmp_path: Path) -> None:
-    init_prompts(tmp_path)
-    mine = tmp_path / ".ralphy/prompts/qa.md.j2"
-    mine.write_text("mine", encoding="utf-8")
-    assert "kept .ralphy/prompts/qa.md.j2: it already exists" in init_prompts(tmp_path)
-    assert mine.read_text(encoding="utf-8") == "mine"
-    assert any(line.startswith("replaced .ralphy/prompts/qa.md.j2") for line in init_prompts(tmp_path, force=True))
-    assert mine.read_bytes() == (template_root() / "prompts/qa.md.j2").read_bytes()
 
 
 def test_a_description_becomes_a_feature(tmp_path: Path) -> None:
@@ -401,11 +371,6 @@ def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: P
 )
 def test_a_description_gives_a_readable_name(description: str, name: str) -> None:
     assert slug(description) == name
-
-
-def test_a_description_without_latin_letters_still_gives_a_name_of_its_own() -> None:
-    assert slug("添加登录") != slug("删除登录")
-    assert slug("添加登录") == slug("添加登录")
 
 
 @given(st.text())

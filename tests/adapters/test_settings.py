@@ -342,11 +342,6 @@ def test_a_circle_of_links_is_refused(tmp_path: Path) -> None:
         load(tmp_path, None, env={})
 
 
-def test_a_file_where_the_folder_should_be_is_no_configuration(tmp_path: Path) -> None:
-    (tmp_path / ".ralphy").write_text("")
-    assert load(tmp_path, None, env={}).config == Config()
-
-
 # Warnings
 
 
@@ -360,16 +355,6 @@ def test_a_wrong_model_falls_back_to_the_default_with_a_warning(tmp_path: Path) 
         '.ralphy/config.yaml:2: models.qa: "gpt-9" is not a model\'s name; using sonnet',
         '.ralphy/config.yaml:3: models.pr: "--help" is not a model\'s name; using haiku',
     )
-
-
-def test_a_wrong_model_that_another_level_replaces_is_not_mentioned(tmp_path: Path) -> None:
-    write(tmp_path, "models: {qa: gpt-9}\n")
-    found = load(tmp_path, None, env={"RALPHY_MODELS_QA": "opus"})
-    assert (found.config.models.qa, found.warnings) == ("opus", ())
-
-
-def test_one_model_may_stand_for_the_whole_ladder(tmp_path: Path) -> None:
-    assert loaded(tmp_path, "models: {implementation: opus}\n").config.models.implementation == ("opus",)
 
 
 def test_the_file_of_the_other_tool_of_this_name_is_named_and_does_not_stop(tmp_path: Path) -> None:

@@ -107,11 +107,6 @@ def test_the_exit_code_and_both_outputs_come_through(supervisor: Supervisor, tmp
     assert (out, err) == (b"out\n", b"err\n")
 
 
-def test_a_signal_is_a_negative_exit_code(supervisor: Supervisor, tmp_path: Path) -> None:
-    ended, _, _ = run(supervisor, python("import os; os.kill(os.getpid(), 11)", tmp_path))
-    assert ended.returncode == -11
-
-
 def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
     """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
     source = """
@@ -296,13 +291,6 @@ def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
     assert bytes(heard) == b"ready\ninterrupted\n"
 
 
-def test_the_question_is_asked_while_nothing_is_printed(supervisor: Supervisor, tmp_path: Path) -> None:
-    asked = [None, None, "stalled"]
-    command = python("import time; time.sleep(600)", tmp_path)
-    ended = supervisor.run(command, ignore, ignore, should_stop=lambda: asked.pop(0), grace=QUICK)
-    assert ended.stopped == "stalled"
-
-
 def test_an_interrupt_of_the_caller_ends_the_tree_and_goes_on(supervisor: Supervisor, tmp_path: Path) -> None:
     def interrupt_when_ready() -> None:
         wait_until(lambda: len(pids_in(tmp_path)) == 4)
@@ -316,16 +304,6 @@ def test_an_interrupt_of_the_caller_ends_the_tree_and_goes_on(supervisor: Superv
     assert len(pids_in(tmp_path)) == 4
     assert not any(lives(pid) for pid in pids_in(tmp_path))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
-
-
-def test_an_error_of_a_listener_ends_the_tree_and_goes_on(supervisor: Supervisor, tmp_path: Path) -> None:
-    def refuse(_: bytes) -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        supervisor.run(python(LEAVER + "\nprint('x', flush=True); time.sleep(600)", tmp_path), refuse, ignore)
-    assert len(pids_in(tmp_path)) == 4
-    assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
 @pytest.mark.fault("P5")
@@ -419,12 +397,6 @@ def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_pa
     with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
         run(supervisor, marked, StopGrace(0.1, 0.1, 0.1))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
-
-
-@pytest.mark.fault("A9")
-def test_a_line_of_ten_megabytes_comes_through(supervisor: Supervisor, tmp_path: Path) -> None:
-    _, out, _ = run(supervisor, python("print('x' * 10_000_000)", tmp_path))
-    assert out == b"x" * 10_000_000 + b"\n"
 
 
 @pytest.mark.fault("A9")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents.report import costs_of
-from ralphy.pipeline.history import History, StoryHistory
+from ralphy.pipeline.history import History
 from ralphy.pipeline.nights import past_of
 from tests.core.building import FEATURE, a_run, an_end, attempts, history
 
@@ -58,28 +58,12 @@ def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(entries, max_size=30), st.integers(0, 30))
-def test_folding_in_two_halves_is_folding_at_once(lines: list[dict[str, Any]], cut: int) -> None:
-    found = history(*lines[:cut])
-    for line in lines[cut:]:
-        found.add(line)
-    assert found == history(*lines)
-
-
-@settings(deadline=None)
 @given(st.lists(entries, max_size=30))
 def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: list[dict[str, Any]]) -> None:
     others = [{**line, "feature": "other"} for line in lines]
     found = history(*others)
     assert found == History(FEATURE, baselines=found.baselines, calls=found.calls, paces=found.paces)
     assert len(found.calls) == sum(line.get("ev") == "run" for line in others)
-
-
-@settings(deadline=None)
-@given(st.lists(entries, max_size=5))
-def test_unknown_events_change_nothing(lines: list[dict[str, Any]]) -> None:
-    ours = [{**line, "feature": FEATURE, "ev": "of a later version"} for line in lines]
-    assert history(*ours) == History(FEATURE)
 
 
 outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
@@ -111,15 +95,6 @@ def test_a_reset_counts_anew(reset: dict[str, Any]) -> None:
     assert (past.attempts, past.runs, past.cost_usd, past.tree, past.heals) == (0, 0, 0.0, "", False)
 
 
-def test_a_reset_of_one_story_leaves_the_other() -> None:
-    lines = [*attempts("rejected"), *attempts("rejected", story_id="US-002"), {**RESET, "story": "US-002"}]
-    assert history(*lines).of("story", "US-001").attempts == 1
-
-
-def test_a_reset_keeps_what_was_said_for_the_next_attempt() -> None:
-    assert history({**RESET, "story": "US-001", "feedback": "use OAuth"}).of("story", "US-001").feedback == "use OAuth"
-
-
 def test_a_reset_of_a_step_counts_its_time_and_rounds_anew() -> None:
     reviews = attempts("succeeded", "rejected", story_id=None, step="qa", seconds=5.0)
     before, after = history(*reviews), history(*reviews, {**RESET, "step": "qa"})
@@ -137,12 +112,6 @@ def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() ->
     found = history(*lines, RESET)
     assert (found.stories, found.iterations, found.open_runs, found.unknown_cost_runs) == ({}, 1, (), 1)
     assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
-
-
-def test_an_open_run_counts_once_it_is_closed() -> None:
-    still_open, closed = history(a_run()), history(a_run(), an_end("crashed"))
-    assert (still_open.open_runs, still_open.of("story", "US-001").attempts) == ((a_run(),), 0)
-    assert (closed.open_runs, closed.of("story", "US-001").attempts) == ((), 1)
 
 
 def test_a_run_that_begins_closes_an_open_one_which_costs_no_attempt() -> None:
@@ -172,29 +141,10 @@ def test_an_attempt_that_counts_ends_a_row_of_deaths_and_its_own_work_is_no_news
     assert again.of("story", "US-001").idle_deaths == 1
 
 
-def test_deaths_are_counted_since_the_last_success() -> None:
-    found = history(*({**line, "step": "qa", "story": None} for line in attempts_with({}, {})))
-    assert found.of("qa", None).deaths == 2
-    found.add(a_run(run="x", step="qa", story=None))
-    found.add(an_end("succeeded", run="x"))
-    assert found.of("qa", None).deaths == 0
-
-
-def test_a_resumed_run_goes_on_with_the_mode_of_the_one_that_was_cut_off() -> None:
-    cut_off = [a_run(mode="fresh"), an_end("died", tree="t", heals=True, detail="d")]
-    found = history(*cut_off, a_run(run="r2", mode="resume"))
-    assert found.of("story", "US-001").last_mode == "fresh"
-
-
 def attempts_with(*ends: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs in which Ralphy died, with these words of what they left."""
     return [line for n, end in enumerate(ends)
             for line in (a_run(run=f"dead-{n}"), an_end("died", run=f"dead-{n}", **end))]  # fmt: skip
-
-
-def test_an_end_counts_once() -> None:
-    found = history(a_run(), an_end(cost=1.0), an_end(cost=1.0))
-    assert (found.cost_usd, found.of("story", "US-001").attempts) == (1.0, 1)
 
 
 def test_an_end_without_its_run_changes_nothing() -> None:
@@ -222,37 +172,10 @@ def test_a_run_that_came_through_ends_the_waiting() -> None:
     assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (0.0, "", 0)
 
 
-def test_a_limit_leaves_the_attempt_to_heal() -> None:
-    lines = [*attempts("rejected", heals=True, tree="t1", failure="red"), a_run(run="l"), an_end("limited", "l")]
-    past = history(*lines).of("story", "US-001")
-    assert (past.attempts, past.heals, past.tree, past.last_failure) == (1, True, "t1", "red")
-
-
 def test_the_number_of_a_run_outlives_a_wiped_journal() -> None:
     past = history(a_run(attempt=4), an_end()).of("story", "US-001")
     assert past.attempts == 4
     assert history(a_run(attempt=4), an_end("limited")).of("story", "US-001").attempts == 0
-
-
-def test_what_prd_json_says_of_attempts_counts_only_for_a_story_that_the_journal_does_not_know() -> None:
-    assert history().attempts_of("US-001", 3) == 3
-    assert history(*attempts("rejected")).attempts_of("US-001", 3) == 1
-    assert history(*attempts("rejected")).attempts_of("US-002", 3) == 3
-    assert history(a_run(), an_end("succeeded", **LANDED)).attempts_of("US-001", 3) == 0
-    assert history({**RESET, "story": "US-001"}).attempts_of("US-001", 3) == 0
-    assert history(RESET).attempts_of("US-001", 3) == 0
-
-
-def test_asking_for_a_story_notes_nothing() -> None:
-    found = history()
-    assert found.of("story", "US-001") == StoryHistory()
-    assert found.of("qa", None) == StoryHistory()
-    assert found == History(FEATURE)
-
-
-def test_baselines_are_shared_by_all_features() -> None:
-    line = {"ev": "baseline", "feature": "other", "key": "c1:x", "green": True}
-    assert history(line).baselines == {"c1:x": line}
 
 
 def accepted(*tests: str) -> dict[str, Any]:
@@ -269,18 +192,9 @@ def test_known_red_shrinks_when_a_story_lands_that_mends_a_test() -> None:
     assert history(accepted("a", "b"), baseline(), *landed).known_red == frozenset()
 
 
-def test_known_red_never_grows_by_itself() -> None:
-    assert history(accepted("a"), baseline("a", "b"), a_run(), an_end("succeeded", **LANDED)).known_red == {"a"}
-
-
 def test_known_red_stays_when_nothing_landed_or_nothing_was_measured() -> None:
     assert history(accepted("a"), baseline(), a_run(), an_end("rejected")).known_red == {"a"}
     assert history(accepted("a"), baseline(code="c2"), a_run(), an_end("succeeded", **LANDED)).known_red == {"a"}
-
-
-def test_a_gate_opens_for_one_content() -> None:
-    lines = [{"ev": "gate", "feature": FEATURE, "gate": "spec", "digest": "1", "ctime_ns": 7}]
-    assert history(*lines).gates == {"spec:1": 7}
 
 
 def test_what_a_night_cost_is_kept_over_landings() -> None:

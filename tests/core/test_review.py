@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from ralphy.documents.review import (
     unanswered,
     with_table,
 )
-from ralphy.engine.view.view import tasks_text
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.parts import noted as noted_parts
@@ -69,21 +67,6 @@ def test_the_review_ticks_each_criterion_that_it_finds_met() -> None:
     assert ticks(again) == [False, True]
     assert again.stories[0].raw["acceptanceCriteria"] == [ITEMS[0], {**BOXED, "done": True}]
     assert again.stories[0].raw["evidence"] == found.stories[0].raw["evidence"]  # so that its commit can be reverted
-
-
-def test_a_view_of_all_stories_asks_for_the_answers_once() -> None:
-    stories = [done(f"US-{number:03}", acceptanceCriteria=ITEMS) for number in range(20)]
-    answers = noted(prd(*stories), QaReport("pass", (), (CriterionAnswer("US-007.1", "yes"),)))
-    read: list[int] = []
-
-    class Listed(list[Any]):
-        def __iter__(self) -> Iterator[Any]:
-            read.append(len(self))
-            return super().__iter__()
-
-    text = tasks_text(prd(*stories).with_step("qa", {"criteria": Listed(answers)}))
-    assert text.count("- [x] Hashed") == 20
-    assert read == [1]
 
 
 def test_an_answer_holds_for_the_words_that_were_reviewed() -> None:

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-import pytest
-
 from ralphy.config.values import Config, Models, Timeouts
-from ralphy.pipeline.steps.story import SPLIT, STORY
-from ralphy.pipeline.steps.table import gates, step_of, steps
+from ralphy.pipeline.steps.story import SPLIT
+from ralphy.pipeline.steps.table import step_of, steps
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,17 +19,6 @@ def test_the_steps_stand_in_their_order_and_each_has_a_document_but_those_of_sto
     documents = ["CLARIFICATIONS.md", "SPEC.md", "ACCEPTANCE.md", "", "", "QA_REPORT.md", "PR.md"]
     assert [step.document for step in steps()] == documents
     assert all(step_of(step.name) is step for step in steps())
-
-
-def test_three_steps_have_gates() -> None:
-    assert gates() == ("clarify", "spec", "qa")
-
-
-@pytest.mark.parametrize("attempt, model", [(1, "a"), (2, "b"), (3, "c"), (4, "c"), (99, "c")])
-def test_the_ladder_ends_at_its_last_model(attempt: int, model: str) -> None:
-    config = Config(models=Models(implementation=("a", "b", "c")))
-    assert STORY.model(config, attempt) == model
-    assert STORY.model(config, attempt, "opus") == "opus"
 
 
 def test_a_story_is_split_by_the_best_model_of_its_ladder() -> None:

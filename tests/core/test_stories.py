@@ -88,11 +88,6 @@ def test_a_story_that_others_tools_wrote_gets_both_fields() -> None:
     ]
 
 
-def test_why_stuck_bounds_its_list() -> None:
-    said = stories.why_stuck(prd(*(story(f"S-{n}", status="failed") for n in range(10))))
-    assert said == "failed: S-0, S-1, S-2, S-3, S-4, S-5, S-6, S-7 and 2 more"
-
-
 def changed(fields: Document, **more: Any) -> Prd:
     found = prd(story(**more)).with_story("US-001", **fields)
     jsonschema.validate(found.raw, SCHEMA)
@@ -114,10 +109,6 @@ def test_a_completed_story_has_its_boxes_ticked_and_its_evidence() -> None:
     assert raw["tasks"] == [{"title": "do it", "id": 1, "done": True}]
     assert raw["testing"] == {"removes": ["tests/old.py"], "test_files": ["tests/new.py"]}
     assert raw["execution"] == {"last_error": None, "attempts": 3, "mine": 1, "completed_at": "now"}
-
-
-def test_a_story_without_boxes_gets_none() -> None:
-    assert {"acceptanceCriteria", "tasks"}.isdisjoint(stories.completed(one(), {}, {}, []))
 
 
 def test_an_attempt_that_does_not_count_is_noted() -> None:
@@ -167,7 +158,3 @@ def test_no_finding_is_lost_when_a_round_has_its_stories_already() -> None:
     new = stories.fixes(existing, [Finding("major", "Slow")], 1)
     assert [it["id"] for it in new] == ["FIX-3-1"]
     assert len(stories.merged(existing, new)) == 3
-
-
-def test_findings_of_an_empty_prd_come_first() -> None:
-    assert stories.fixes(prd(), [Finding("major", "Slow")], 1)[0]["priority"] == 1

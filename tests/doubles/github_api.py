@@ -8,14 +8,11 @@ In a test:
         ...
         assert len(github.world.prs) == 1
 
-As a program, `python -m tests.doubles.github_api --socket gh.sock --state state.json`; then
-`POST /_fault` takes a fault and `GET`/`POST /_state` shows or sets the world. The token `bad` is
-answered 401. The host stays github.com: gh sends every request through the socket.
+The token `bad` is answered 401. The host stays github.com: gh sends every request through the socket.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import socket
@@ -32,7 +29,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.doubles import graphql
 from tests.doubles.github_world import World
-from tests.doubles.serving import until_interrupted
 
 GH_CONFIG = 'version: "1"\nprompt: disabled\nhttp_unix_socket: {socket}\n'
 
@@ -41,8 +37,8 @@ GH_CONFIG = 'version: "1"\nprompt: disabled\nhttp_unix_socket: {socket}\n'
 class Fault:
     """What goes wrong with the next `times` requests whose operation, path or query holds `match`.
 
-    `drop` hangs up before the work, `after` does the work and then hangs up (a lost answer); otherwise
-    the answer is `status` with `body`, after `delay` seconds.
+    `after` does the work and then hangs up (a lost answer); otherwise the answer is `status` with `body`, after
+    `delay` seconds.
     """
 
     match: str
@@ -51,7 +47,6 @@ class Fault:
     delay: float = 0.0
     body: Any = field(default_factory=lambda: {"message": "injected"})
     headers: Mapping[str, str] = field(default_factory=dict)
-    drop: bool = False
     after: bool = False
 
 
@@ -68,16 +63,13 @@ class Asked:
 class GitHubApi:
     """The server on a unix socket; a context manager. `requests` lists what it was asked."""
 
-    def __init__(self, path: Path, world: World | None = None, *, state_file: Path | None = None) -> None:
+    def __init__(self, path: Path, world: World | None = None) -> None:
         self.path = path
         self.world = world or World()
         self.requests: list[Asked] = []
         self.faults: list[Fault] = []
         self.stopping = threading.Event()
         self.lock = threading.RLock()
-        self._state_file = state_file
-        if state_file:
-            self.world.load(state_file)
         path.unlink(missing_ok=True)
         self._server = _Server(str(path), type("Answer", (_Answer,), {"api": self}))
 
@@ -116,11 +108,6 @@ class GitHubApi:
                 return fault
         return None
 
-    def save(self) -> None:
-        if self._state_file:
-            text = json.dumps(self.world.state(), indent=1)
-            self._state_file.write_text(text, encoding="utf-8")
-
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
@@ -146,8 +133,6 @@ class _Answer(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         given = _json(raw)
         path = self.path.split("?")[0]
-        if path in ("/_fault", "/_state"):
-            return self._control(path, given)
         query = str(given.get("query") or "")
         named = re.search(r"\b(?:query|mutation)\s+(\w+)", query)
         asked = Asked(self.command, path, named.group(1) if named else "", given.get("variables") or {})
@@ -158,7 +143,6 @@ class _Answer(BaseHTTPRequestHandler):
             return None
         with self.api.lock:
             status, answer = self._work(path, given)
-            self.api.save()
         return self._hang_up() if fault and fault.after else self._reply(status, answer)
 
     def do_GET(self) -> None:
@@ -166,22 +150,9 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _survives(self, fault: Fault) -> bool:
         self.api.stopping.wait(fault.delay)
-        if fault.after:
-            return True
-        if fault.drop:
-            self._hang_up()
-        else:
+        if not fault.after:
             self._reply(fault.status, fault.body, fault.headers)
-        return False
-
-    def _control(self, path: str, given: Mapping[str, Any]) -> None:
-        with self.api.lock:
-            if path == "/_fault":
-                self.api.faults.append(Fault(**given))
-            elif self.command == "POST":
-                self.api.world.change(given)
-                self.api.save()
-            self._reply(200, self.api.world.state())
+        return fault.after
 
     def _work(self, path: str, given: Mapping[str, Any]) -> tuple[int, Any]:
         if self.headers.get("Authorization", "").split(" ")[-1] in ("", "bad"):
@@ -253,21 +224,3 @@ def _answer(world: World, given: Mapping[str, Any]) -> dict[str, Any]:
         error = {"type": "NOT_FOUND", "path": ["repository"], "message": "Could not resolve to a Repository"}
         return {"data": data, "errors": [error]}
     return {"data": data}
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description="A loopback stand-in for GitHub's API")
-    parser.add_argument("--socket", type=Path, required=True, help="unix socket to listen on")
-    parser.add_argument("--state", type=Path, help="file that keeps the pull requests")
-    parser.add_argument("--git-dir", type=Path, help="bare repository whose branches are the heads")
-    parser.add_argument("--owner", default="acme")
-    parser.add_argument("--name", default="widget")
-    chosen = parser.parse_args(arguments)
-    world = World(owner=chosen.owner, name=chosen.name, git_dir=chosen.git_dir)
-    with GitHubApi(chosen.socket, world, state_file=chosen.state) as github:
-        return until_interrupted(github.path)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

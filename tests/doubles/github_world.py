@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -33,19 +32,6 @@ class World:
     required: list[str] = field(default_factory=list)
     prs: list[Node] = field(default_factory=list)
     issues: list[Node] = field(default_factory=list)
-
-    def state(self) -> Node:
-        """What a test may look at or set, as JSON values."""
-        names = ("labels", "reviewers", "checks", "merge_state", "auto_merge_allowed", "required", "prs", "issues")
-        return {name: getattr(self, name) for name in names}
-
-    def change(self, given: Mapping[str, Any]) -> None:
-        for name in given.keys() & self.state().keys():
-            setattr(self, name, given[name])
-
-    def load(self, path: Path) -> None:
-        if path.exists():
-            self.change(json.loads(path.read_text(encoding="utf-8")))
 
     def open_issues(self, label: str) -> list[Node]:
         """The open issues as the REST API lists them, those with the label if one is named."""

@@ -2,68 +2,49 @@
 
     with MessagesApi({"steps": [{"blocks": ["hello"]}]}) as api:
         subprocess.run([...], env={..., "ANTHROPIC_BASE_URL": api.url})
-        assert api.requests[0].tools == 6
-
-or `python -m tests.doubles.messages_api --scenario s.json`, which prints its URL.
+        assert api.messages()[0].model == "sonnet"
 
 A scenario is an object, every key optional:
   steps    responses used in order, one per request; "repeat": N or "forever" answers more requests
   default  the response when the steps have run out (else the text "done")
-  rules    [{"match": {...}, "respond": RESPONSE or [RESPONSE, ...]}], tried first, in order; a request that
-           matches uses up no step, and of a list the last stays. Match keys, all must hold: model, system,
-           user (first user message), last (last message), any, path (patterns); tools, stream (booleans)
 
 A response is a string (a text block) or an object:
-  blocks       a string, {"text"}, {"thinking"} or {"tool", "input", "id"}; stop_reason follows unless "stop"
+  blocks       a string, {"text"} or {"tool", "input", "id"}; stop_reason follows
   usage, model, headers ("@+3600" becomes the epoch second 3600 s from now), text_chunks (deltas per text)
   delay        seconds before the first byte; event_delay: before every further event
   status       not 200 makes an error, with "error" {"type", "message"} or a raw "body"
   hang         seconds of silence, then the connection is closed
-  drop         "reset" or "close" before any byte
-  drop_after, stall_after, error_after   N: after N events close, fall silent ("stall" s), send an error event
+  drop_after   N: after N events the connection is closed
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.doubles.messages_wire import Answer, text_of
-from tests.doubles.serving import until_interrupted
+from tests.doubles.messages_wire import Answer
 
 Response = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request: sizes are bytes of compact JSON; `body` is None unless bodies are kept.
+    """One request: `bytes` are those of its body, which is None unless bodies are kept.
 
     `auth` names the credential headers that came, without their values.
     """
 
     method: str
     path: str
-    at: float
     bytes: int = 0
     model: str = ""
-    messages: int = 0
-    tools: int = 0
-    tools_bytes: int = 0
-    system_bytes: int = 0
-    is_stream: bool = False
     source: str = ""
     auth: tuple[str, ...] = ()
-    headers: Mapping[str, str] | None = None
     body: Mapping[str, Any] | None = None
 
     @property
@@ -74,15 +55,14 @@ class Asked:
 class MessagesApi:
     """The server on a loopback port; a context manager. `requests` is all that it was asked, in order."""
 
-    def __init__(self, scenario: Mapping[str, Any] | None = None, *, port: int = 0, keep_bodies: bool = False) -> None:
+    def __init__(self, scenario: Mapping[str, Any] | None = None, *, keep_bodies: bool = False) -> None:
         self.scenario = dict(scenario or {})
         self.requests: list[Asked] = []
         self.keep_bodies = keep_bodies
         self.stopping = threading.Event()
         self.changed = threading.Condition()
-        self._rule_hits: dict[int, int] = {}
         self._steps = [[step, _repeats(step)] for step in self.scenario.get("steps", [])]
-        self._server = _Server(("127.0.0.1", port), type("BoundAnswer", (Answer,), {"api": self}))
+        self._server = _Server(("127.0.0.1", 0), type("BoundAnswer", (Answer,), {"api": self}))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> MessagesApi:
@@ -108,20 +88,11 @@ class MessagesApi:
     def pick(self, path: str, request: Mapping[str, Any]) -> tuple[Response, str]:
         """The response to a request, and where it came from."""
         with self.changed:
-            for number, rule in enumerate(self.scenario.get("rules", [])):
-                if _matches(rule.get("match", {}), path, request):
-                    return self._of_rule(number, rule["respond"]), f"rule {number}"
             for number, slot in enumerate(self._steps):
                 if slot[1] > 0:
                     slot[1] -= 1
                     return _response(slot[0]), f"step {number}"
         return _response(self.scenario.get("default", "done")), "default"
-
-    def _of_rule(self, number: int, answers: Any) -> Response:
-        listed = answers if isinstance(answers, list) else [answers]
-        hit = self._rule_hits.get(number, 0)
-        self._rule_hits[number] = hit + 1
-        return _response(listed[min(hit, len(listed) - 1)])
 
     def record(
         self,
@@ -152,28 +123,15 @@ class _Server(ThreadingHTTPServer):
 def _asked(
     method: str, path: str, raw: bytes, request: Mapping[str, Any], headers: Mapping[str, str], source: str
 ) -> Asked:
-    secret = ("x-api-key", "authorization")
-    lower = {name.lower(): value for name, value in headers.items()}
-    tools = request.get("tools") or []
+    lower = {name.lower() for name in headers}
     return Asked(
         method=method,
         path=path,
-        at=time.time(),
         bytes=len(raw),
         model=str(request.get("model") or ""),
-        messages=len(request.get("messages") or []),
-        tools=len(tools),
-        tools_bytes=_size(tools),
-        system_bytes=_size(request.get("system") or ""),
-        is_stream=bool(request.get("stream")),
         source=source,
-        auth=tuple(name for name in secret if name in lower),
-        headers={name: value for name, value in lower.items() if name not in secret},
+        auth=tuple(name for name in ("x-api-key", "authorization") if name in lower),
     )
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value, separators=(",", ":")).encode())
 
 
 def _response(given: Any) -> Response:
@@ -183,42 +141,3 @@ def _response(given: Any) -> Response:
 def _repeats(step: Any) -> float:
     repeat = step.get("repeat", 1) if isinstance(step, dict) else 1
     return float("inf") if repeat == "forever" else int(repeat)
-
-
-# Where each kind of pattern is looked for.
-_HAYSTACKS: Mapping[str, Callable[[str, Mapping[str, Any]], str]] = {
-    "model": lambda path, request: str(request.get("model", "")),
-    "system": lambda path, request: text_of(request.get("system")),
-    "user": lambda path, request: text_of(_messages(request)[0].get("content")),
-    "last": lambda path, request: json.dumps(_messages(request)[-1]),
-    "any": lambda path, request: json.dumps(request),
-    "path": lambda path, request: path,
-}
-
-
-def _messages(request: Mapping[str, Any]) -> list[Any]:
-    return request.get("messages") or [{}]
-
-
-def _matches(match: Mapping[str, Any], path: str, request: Mapping[str, Any]) -> bool:
-    return all(
-        bool(request.get(key)) is want
-        if key in ("tools", "stream")
-        else re.search(want, _HAYSTACKS[key](path, request), re.DOTALL)
-        for key, want in match.items()
-    )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description="A scriptable loopback stand-in for the Messages API")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--scenario", type=Path, help="scenario file (JSON); without it every answer is 'done'")
-    chosen = parser.parse_args(arguments)
-    scenario = json.loads(chosen.scenario.read_text(encoding="utf-8")) if chosen.scenario else {}
-    with MessagesApi(scenario, port=chosen.port) as api:
-        return until_interrupted(api.url)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import struct
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -83,8 +82,6 @@ class Answer(BaseHTTPRequestHandler):
         if "hang" in response:
             self.api.stopping.wait(response["hang"])
             return self._hang_up()
-        if response.get("drop"):
-            return self._reset() if response["drop"] == "reset" else self._hang_up()
         headers = _headers(response)
         if response.get("status", 200) != 200:
             return self._plain(response["status"], _error_body(response), headers)
@@ -103,12 +100,6 @@ class Answer(BaseHTTPRequestHandler):
         for number, event in enumerate(events_of(message, max(1, response.get("text_chunks", 1)))):
             if response.get("drop_after") == number:
                 return self._hang_up()
-            if response.get("stall_after") == number:
-                self.api.stopping.wait(response.get("stall", 3600))
-                return self._hang_up()
-            if response.get("error_after") == number:
-                self._event({"type": "error", "error": _error(529, response)})
-                break
             if number:
                 self.api.stopping.wait(response.get("event_delay", 0))
             self._event(event)
@@ -124,12 +115,6 @@ class Answer(BaseHTTPRequestHandler):
         self.close_connection = True
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
-
-    def _reset(self) -> None:
-        """End with a TCP reset: closing with nothing to linger for sends one."""
-        self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
 
 
 def text_of(content: Any) -> str:
@@ -151,7 +136,7 @@ def message_of(response: Mapping[str, Any], request: Mapping[str, Any]) -> Node:
         "role": "assistant",
         "model": response.get("model") or request.get("model"),
         "content": blocks,
-        "stop_reason": response.get("stop") or ("tool_use" if calls else "end_turn"),
+        "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
         "usage": {**USAGE, **response.get("usage", {})},
     }
@@ -183,28 +168,17 @@ def _block(given: Any) -> Node:
     if "tool" in block:
         name = block.get("id") or f"toolu_{uuid.uuid4().hex[:24]}"
         return {"type": "tool_use", "id": name, "name": block["tool"], "input": block.get("input", {})}
-    if "thinking" in block:
-        return {"type": "thinking", "thinking": block["thinking"], "signature": "c2ln"}
     return {"type": "text", "text": block["text"]}
 
 
 def _opening(block: Node) -> Node:
-    empty: Mapping[str, Node] = {
-        "text": {"text": ""},
-        "thinking": {"thinking": "", "signature": ""},
-        "tool_use": {"input": {}},
-    }
+    empty: Mapping[str, Node] = {"text": {"text": ""}, "tool_use": {"input": {}}}
     return {**block, **empty[block["type"]]}
 
 
 def _deltas(block: Node, text_chunks: int) -> list[Node]:
     if block["type"] == "tool_use":
         return [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-    if block["type"] == "thinking":
-        return [
-            {"type": "thinking_delta", "thinking": block["thinking"]},
-            {"type": "signature_delta", "signature": block["signature"]},
-        ]
     text = block["text"]
     size = -(-len(text) // text_chunks) or 1
     return [{"type": "text_delta", "text": text[at : at + size]} for at in range(0, len(text), size)]

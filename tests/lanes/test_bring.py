@@ -306,13 +306,6 @@ def test_what_cannot_be_read_stays_behind_and_names_may_be_any_bytes(checkout: P
     assert copied(checkout, tree).files == 0
 
 
-def test_a_manifest_that_is_none_means_that_all_is_copied(checkout: Path, tmp_path: Path) -> None:
-    tree = a_lane(tmp_path)
-    copied(checkout, tree)
-    (tree.parent / "brought.json").write_text('{"a": 1}', encoding="utf-8")
-    assert copied(checkout, tree).files == 10
-
-
 def test_what_the_branch_has_itself_is_not_brought(checkout: Path) -> None:
     brought = apart_from(looked(checkout), lambda path: path in (".env", "data"))
     assert names(brought) == [name for name in DEFAULT if name not in (".env", "data")]

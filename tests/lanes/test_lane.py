@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.lane import TakeLimits
 from ralphy.lanes.pool import Pool
 from ralphy.processes.command import NotStarted
 from ralphy.sandbox.bubblewrap import find
@@ -50,10 +48,6 @@ def test_changes_are_taken_over(world: World) -> None:
     assert lane.take_over(base, LIMITS) == taken
     lane.lay_out(taken.tree, world.head, "main")
     assert lane.take_over(taken.tree, LIMITS).tree == taken.tree
-
-
-def test_an_untouched_lane_gives_its_base(world: World) -> None:
-    assert world.laid_out().take_over(world.tree, LIMITS).tree == world.tree
 
 
 def test_a_change_that_hides_behind_size_and_time_is_taken_and_undone(world: World) -> None:
@@ -153,15 +147,6 @@ def test_too_many_new_files_are_not_taken(world: World) -> None:
     assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
 
 
-def test_hundreds_of_objects_arrive_as_a_pack(world: World) -> None:
-    lane = world.laid_out()
-    for number in range(300):
-        (lane.tree / f"n{number}").write_text(f"{number}")
-    taken = lane.take_over(world.tree, TakeLimits(1 << 20, 1000))
-    assert len(world.names(taken.tree)) == len(world.names(world.tree)) + 300
-    assert list((world.root / ".git/objects/pack").glob("*.pack"))
-
-
 def test_an_object_of_another_repository_cannot_be_borrowed(world: World, tmp_path: Path) -> None:
     other = tmp_path / "other"
     subprocess.run(["git", "init", "-q", other], check=True)
@@ -197,11 +182,6 @@ def test_a_damaged_lane_is_replaced(world: World) -> None:
     (lane.home / "own" / "objects" / "info").rename(lane.home / "own" / "gone")
     world.laid_out()
     assert files_in(lane.tree) == files_in(world.root)
-
-
-def test_a_tree_that_is_not_there_is_said(world: World) -> None:
-    with pytest.raises(EnvironmentProblem):
-        world.pool.agent().lay_out("1" * 40, world.head, "main")
 
 
 def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:

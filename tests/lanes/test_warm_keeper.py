@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -90,17 +89,6 @@ def test_it_serves_one_request_after_the_other(world: World) -> None:
     assert pid_of(lane) == pid
 
 
-def test_what_was_begun_is_waited_for_and_not_done_twice(world: World) -> None:
-    lane = world.laid_out()
-    pid = pid_of(lane)
-    world.commit({"src/c.py": "c = 3\n"})
-    lane.begin(world.tree)
-    assert lane.lay_out(world.tree, world.head, "main") == 1
-    assert world.inside(lane, "git status --porcelain; cat src/c.py") == (0, "c = 3\n")
-    assert lane.take_over(world.tree, LIMITS).tree == world.tree
-    assert pid_of(lane) == pid
-
-
 def test_another_tree_takes_the_place_of_what_was_begun(world: World) -> None:
     lane = world.laid_out()
     first, head = world.tree, world.head
@@ -114,38 +102,12 @@ def test_another_tree_takes_the_place_of_what_was_begun(world: World) -> None:
     require_works(world, lane)
 
 
-@pytest.mark.parametrize("when", ["closed", "killed", "let go"])
-def test_whatever_happens_to_what_was_begun_the_next_tree_is_laid_out(world: World, when: str) -> None:
-    lane = world.laid_out()
-    pid = pid_of(lane)
-    lane.begin(world.commit({"src/c.py": "c = 3\n"}))
-    if when == "killed":
-        os.killpg(pid, signal.SIGKILL)
-    elif when == "closed":
-        lane.close()
-        assert (lane.tree / "src/c.py").read_text() == "c = 3\n"  # it was waited for
-    else:
-        world.pool.let_go([lane.name])
-        lane = world.pool.agent()
-    require_works(world, lane)
-    assert is_gone(pid)
-
-
 def test_one_that_was_killed_is_replaced(world: World) -> None:
     lane = world.laid_out()
     pid = pid_of(lane)
     os.killpg(pid, signal.SIGKILL)
     require_works(world, lane)
     assert pid_of(lane) != pid
-
-
-def test_one_that_was_killed_before_it_begins_is_replaced(world: World) -> None:
-    lane = world.laid_out()
-    os.killpg(pid_of(lane), signal.SIGKILL)
-    assert is_gone(pid_of(lane))
-    with suppress(EnvironmentProblem):
-        lane.begin(world.commit({"src/c.py": "c = 3\n"}))
-    require_works(world, lane)
 
 
 @pytest.mark.parametrize("at", ["between two requests", "in the middle of one"])
@@ -189,15 +151,6 @@ def test_one_that_answers_nonsense_is_replaced(world: World, said: str) -> None:
     odd = in_its_place(lane, ["/bin/sh", "-c", f"printf '%b' '{said}'; sleep 600"])
     require_works(world, lane)
     assert odd.returncode is not None
-
-
-def test_one_that_answers_something_else_is_a_problem_and_replaced(world: World) -> None:
-    lane = world.laid_out()
-    in_its_place(lane, ["/bin/sh", "-c", 'printf \'0000000000000010\\n{"tree": "HEAD"}\'; sleep 600'])
-    with pytest.raises(EnvironmentProblem, match="no answer"):
-        lane.take_over(world.tree, LIMITS)
-    lane.close()
-    require_works(world, lane)
 
 
 def test_one_that_hangs_is_ended_in_time(world: World) -> None:

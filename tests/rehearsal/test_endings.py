@@ -40,16 +40,6 @@ def test_a_crash_has_its_exit_code_and_no_result(rehearse: Rehearse) -> None:
     assert (rehearse.cwd / "half.py").exists()
 
 
-def test_a_crash_with_0_has_no_result_either(rehearse: Rehearse) -> None:
-    played = rehearse({"crash": 0})
-    assert (played.code, [line["type"] for line in played.lines]) == (0, ["system"])
-
-
-def test_a_run_kills_itself(rehearse: Rehearse) -> None:
-    assert rehearse({"kill": "SIGKILL"}).code == -signal.SIGKILL
-    assert rehearse({"kill": "SIGTERM"}).code == -signal.SIGTERM
-
-
 @pytest.mark.parametrize("ignored", [[], ["ignore_sigterm"]])
 def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(
     rehearse: Rehearse, running: Running, ignored: list[str]
@@ -77,20 +67,24 @@ def test_a_frozen_run_is_stopped_until_somebody_wakes_it(rehearse: Rehearse, run
     assert child.returncode == 143
 
 
-def test_an_ignored_sigterm_has_no_effect(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"ignore_sigterm": True, "hang": True})
-    child.send_signal(signal.SIGTERM)
-    child.send_signal(signal.SIGINT)
-    assert rest(child)[-1]["type"] == "result"
-    assert child.returncode == 1
-
-
-def test_an_ignored_sigint_has_no_effect(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"ignore_sigint": True, "hang": True})
-    child.send_signal(signal.SIGINT)
-    child.send_signal(signal.SIGTERM)
-    assert rest(child) == []
-    assert child.returncode == 143
+@pytest.mark.parametrize(
+    ("turn", "signals", "last", "code"),
+    [
+        ({"hang": True}, [signal.SIGINT], "error_during_execution", 1),
+        ({"delay_s": 3000}, [signal.SIGINT], "error_during_execution", 1),
+        ({"hang": True}, [signal.SIGTERM], "", 143),
+        ({"hang": True, "ignore_sigterm": True}, [signal.SIGTERM, signal.SIGINT], "error_during_execution", 1),
+        ({"hang": True, "ignore_sigint": True}, [signal.SIGINT, signal.SIGTERM], "", 143),
+    ],
+)
+def test_an_interrupt_ends_a_wait_with_a_result_and_a_termination_without(
+    rehearse: Rehearse, running: Running, turn: dict[str, Any], signals: list[signal.Signals], last: str, code: int
+) -> None:
+    child = begin(rehearse, running, turn)
+    for number in signals:
+        child.send_signal(number)
+    assert [line["subtype"] for line in rest(child)[-1:]] == [last] * bool(last)
+    assert child.returncode == code
 
 
 def test_a_run_that_does_not_exit_has_printed_its_result(rehearse: Rehearse, running: Running) -> None:
@@ -113,28 +107,6 @@ def test_a_background_command_writes_after_the_first_result_and_a_second_one_fol
     assert (rehearse.cwd / "us_001.txt").read_text() == "US-001"
 
 
-def test_an_interrupted_hang_ends_with_a_result(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"hang": True})
-    child.send_signal(signal.SIGINT)
-    last = rest(child)[-1]
-    assert child.returncode == 1
-    assert (last["subtype"], last["is_error"]) == ("error_during_execution", True)
-
-
-def test_an_interrupted_delay_ends_with_a_result(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"delay_s": 3000})
-    child.send_signal(signal.SIGINT)
-    assert rest(child)[-1]["subtype"] == "error_during_execution"
-    assert child.returncode == 1
-
-
-def test_a_terminated_hang_ends_without_a_result(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"hang": True})
-    child.send_signal(signal.SIGTERM)
-    assert rest(child) == []
-    assert child.returncode == 143
-
-
 def test_an_interrupt_kills_the_running_command(rehearse: Rehearse, running: Running) -> None:
     child = begin(rehearse, running, {"run": ["sh", "-c", "echo $$ > pid; exec sleep 3000"]}, lines=2)
     pid = int(until(lambda: _content(rehearse.cwd / "pid"), "the command wrote its pid"))
@@ -153,27 +125,6 @@ def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, run
         assert _is_alive(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
-
-
-def test_an_orphan_may_hold_stdout_open(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"orphan": {"seconds": 600, "hold_stdout": True}}, lines=2)
-    assert child.stdout is not None
-    pid = int(json.loads(child.stdout.readline())["message"]["content"][0]["content"])
-    try:
-        child.wait(timeout=PATIENCE_S)
-        child.stdout.readline(), child.stdout.readline()
-        assert not select.select([child.stdout], [], [], 0)[0], "no end of file while the orphan lives"
-    finally:
-        os.kill(pid, signal.SIGKILL)
-
-
-def test_a_reader_that_goes_away_does_not_stop_the_work(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"run": [*[["seq", "20000"]] * 9, ["touch", "done.txt"]]})
-    assert child.stdout is not None
-    child.stdout.close()
-    child.stdout = None
-    assert child.wait(timeout=PATIENCE_S) == 0
-    assert (rehearse.cwd / "done.txt").exists()
 
 
 def _content(path: Path) -> str:

@@ -65,12 +65,6 @@ def test_the_version_says_that_it_is_a_rehearsal() -> None:
     assert call(*AGENT, "--version").stdout.decode() == "2.1.197 (Claude Code rehearsal)\n"
 
 
-def test_the_help_names_the_scenario() -> None:
-    shown = call(*AGENT, "--help")
-    assert shown.returncode == 0
-    assert b"RALPHY_REHEARSAL" in shown.stdout
-
-
 def test_the_prompts_first_line_stands_in_for_the_environment(rehearse: Rehearse, tmp_path: Path) -> None:
     outbox = tmp_path / "an out box"
     marker = f'<!-- ralphy step=qa feature=search attempt=3 outbox="{outbox}" -->\nCheck it.'

@@ -172,12 +172,6 @@ def test_the_json_format_is_all_lines_and_without_verbose_the_result_alone(rehea
     assert shape(alone) == shape(whole[-1])
 
 
-def test_the_text_format_is_the_last_message(rehearse: Rehearse) -> None:
-    played = rehearse({"say": "done", "exit_signal": None, "promise": None}, "--output-format", "text")
-    assert played.stdout.decode() == "done\n"
-    assert rehearse({"error": "max_turns"}, "--output-format", "text").stdout.decode().startswith("Reached maximum")
-
-
 def test_an_interrupt_in_a_command_looks_like_the_real_one(
     rehearse: Rehearse, running: list[subprocess.Popen[bytes]]
 ) -> None:
