@@ -46,24 +46,6 @@ def later(room: Allowance, root: int) -> tuple[str, str] | None:
     return bounds.why_over(root, 10.0)
 
 
-@pytest.mark.parametrize("family", [(0, 5)], indirect=True)
-def test_too_many_processes_are_counted_and_said(family: int) -> None:
-    assert len(descendants(family)) >= 6
-    over = later(Allowance(max_processes=5), family)
-    assert over is not None
-    assert over[0] == "processes"
-    assert "limits.max_processes: 5" in over[1]
-    assert later(Allowance(max_processes=500, max_memory_mb=4000), family) is None
-
-
-@pytest.mark.parametrize("family", [(200, 0)], indirect=True)
-def test_too_much_memory_is_measured_and_said(family: int) -> None:
-    over = later(Allowance(max_memory_mb=150), family)
-    assert over is not None
-    assert over[0] == "memory"
-    assert "limits.max_memory_mb: 150" in over[1]
-
-
 @pytest.mark.parametrize("family", [(100, 5)], indirect=True)
 def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""

@@ -154,30 +154,6 @@ def test_a_second_segment_is_waited_for(supervisor: Supervisor, request_: AgentR
     assert (result.turns, result.cost_usd) == (4, 0.75)
 
 
-def test_work_in_the_background_is_waited_for_longer_than_an_exit(
-    supervisor: Supervisor, request_: AgentRequest
-) -> None:
-    source = """
-        TASK = {"task_id": "b1", "description": "make bench"}
-        LIST = {"type": "system", "subtype": "background_tasks_changed"}
-        say(INIT, {**LIST, "tasks": [TASK]}, {**GOOD, "result": "half"})
-        time.sleep(1.5)
-        say({**LIST, "tasks": []}, INIT, {**GOOD, "result": "whole", "total_cost_usd": 0.75})
-        """
-    result = run(supervisor, request_, source, exit_grace_s=0.3)
-    assert (result.outcome, result.text, result.complete) == (Outcome.SUCCEEDED, "whole", True)
-    assert (result.returncode, result.cost_usd, result.background) == (0, 0.75, "")
-
-
-@pytest.mark.parametrize("says", ["", "print('not json'); say({'type': 'system', 'subtype': 'hook_started'});"])
-def test_an_agent_that_never_starts_is_ended_by_a_deadline_of_its_own(
-    says: str, supervisor: Supervisor, request_: AgentRequest
-) -> None:
-    result = run(supervisor, request_, f"{says} time.sleep(600)", startup_s=0.6, thresholds=SOON)
-    assert (result.outcome, result.trigger) == (Outcome.TRANSIENT, "startup")
-    assert result.detail == "the agent did not start within 0.6 s (timeouts.startup)"
-
-
 @pytest.mark.fault("A12")
 def test_what_is_said_after_the_stop_counts_only_for_the_cost(supervisor: Supervisor, request_: AgentRequest) -> None:
     """As the real CLI does: told to end, it reports success."""
@@ -212,13 +188,6 @@ def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, requ
     result = Claude(stand_in("open('ran', 'w')"), supervisor).run(request_, "x" * 10_000_001, lambda _: None)
     assert result.outcome is Outcome.TOO_LARGE
     assert not Path(request_.cwd, "ran").exists()
-
-
-def test_the_caller_may_stop_a_run(supervisor: Supervisor, request_: AgentRequest) -> None:
-    stalled = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "no_progress")
-    assert (stalled.outcome, stalled.trigger) == (Outcome.STALLED, "no_progress")
-    stopped = run(supervisor, request_, "say(INIT); time.sleep(600)", should_stop=lambda: "abort")
-    assert (stopped.outcome, stopped.detail) == (Outcome.STOPPED, "stopped: abort")
 
 
 SOON = Thresholds(0.3, 0.6, 3, 600.0, 524288, 3)

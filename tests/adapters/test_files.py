@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,25 +19,6 @@ def test_a_file_is_replaced(tmp_path: Path, data: bytes, durable: bool) -> None:
         replace_file(path, data, durable=durable)
         assert path.read_bytes() == data
     assert [found.name for found in path.parent.iterdir()] == ["file"]
-
-
-def test_a_reader_sees_the_old_bytes_or_the_new_ones(tmp_path: Path) -> None:
-    path, texts = tmp_path / "file", (b"a" * 100_000, b"b" * 200_000)
-    replace_file(path, texts[0])
-    done = threading.Event()
-
-    def write() -> None:
-        for n in range(200):
-            replace_file(path, texts[n % 2], durable=False)
-        done.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    seen = set()
-    while not done.is_set():
-        seen.add(read_regular(path))
-    writer.join()
-    assert seen <= set(texts)
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_is_not(tmp_path: Path) -> None:

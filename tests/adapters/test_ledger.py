@@ -103,21 +103,6 @@ def test_numbers_that_are_none_do_no_harm(repository: Repository, land: Landing)
     assert (found.attempt, found.cost_usd) == (0, 0.0)
 
 
-def test_kept_attempts_are_listed_with_what_they_changed(repository: Repository, land: Landing) -> None:
-    second = land.attempt("US-001", 2, "BROKEN = 2\n")
-    first = land.attempt("US-001", 1, "BROKEN = 1\n", "crashed")
-    land.attempt("US-002", 10, "BROKEN = 10\n")
-    found = kept(repository, "login")
-    assert [(a.story, a.number) for a in found] == [("US-001", 1), ("US-001", 2), ("US-002", 10)]
-    assert [a.commit for a in kept(repository, "login", "US-001")] == [first, second]
-    assert (found[0].outcome, found[0].why, found[0].files) == (
-        "crashed",
-        "test exit 1\nin calc",
-        ("calc.py", "new.py"),
-    )
-    assert found[0].ref == "refs/ralphy/login/US-001/attempt-1"
-
-
 def test_a_story_whose_id_begins_like_anothers_is_another(repository: Repository, land: Landing) -> None:
     land.attempt("US-0011", 1, "BROKEN = 1\n")
     assert kept(repository, "login", "US-001") == []

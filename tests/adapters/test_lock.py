@@ -39,14 +39,6 @@ def held_elsewhere(path: Path) -> subprocess.Popen[str]:
     return other
 
 
-def test_the_holder_is_known_while_it_holds(path: Path) -> None:
-    assert holder(path) == {}
-    with Lock(path, "feature login"):
-        note = holder(path)
-        assert (note["pid"], note["purpose"]) == (os.getpid(), "feature login")
-    assert holder(path) == {}
-
-
 @pytest.mark.fault("M1")
 def test_a_second_ralphy_is_told_who_works(path: Path) -> None:
     with held_elsewhere(path) as other:
@@ -102,13 +94,3 @@ def test_somebody_who_only_looks_is_waited_out(path: Path, monkeypatch: pytest.M
     with Lock(path, "y"):
         assert holder(path)["purpose"] == "y"
     os.close(looking)
-
-
-@pytest.mark.parametrize("rubbish", [b"", b"no json", b"[1]", b"\xff", b"{}"])
-def test_a_note_that_says_nothing_is_shown_as_such(path: Path, rubbish: bytes) -> None:
-    with held_elsewhere(path) as other:
-        path.write_bytes(rubbish)
-        assert holder(path) == {"pid": 0}
-        with pytest.raises(Conflict, match="pid 0"), Lock(path, "x"):
-            pass
-        other.communicate()

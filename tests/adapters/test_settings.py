@@ -442,17 +442,3 @@ def test_any_bytes_give_settings_or_a_typed_error_at_once(tmp_path: Path, data: 
         assert error.where.startswith(".ralphy/config.yaml")
         assert error.what.isprintable()
     assert time.process_time() - start < 1
-
-
-@pytest.mark.parametrize(
-    "unit", [b"[", b"{a: ", b"- a\n", b"- ", b"? ", b'"\\', b"a: 1\n", b"&a ", b"!", b"|\n", b"# "]
-)
-@pytest.mark.fault("I2x")
-def test_a_quarter_megabyte_of_anything_is_judged_quickly(tmp_path: Path, unit: bytes) -> None:
-    write(tmp_path, (unit * 262_144)[:262_000])
-    start = time.process_time()
-    try:
-        load(tmp_path, None, env={})
-    except InvalidInput as error:
-        assert error.where.startswith(".ralphy/config.yaml")
-    assert time.process_time() - start < 5  # work that grows with the square would take a minute

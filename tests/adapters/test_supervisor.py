@@ -130,22 +130,22 @@ def test_a_broken_pipe_ends_a_program_as_in_any_shell(supervisor: Supervisor, tm
     assert run(supervisor, command)[0].returncode == -signal.SIGPIPE
 
 
-@pytest.mark.parametrize("name", ["no-such-program", "/no/such/program"])
-def test_a_missing_program_is_not_started(supervisor: Supervisor, tmp_path: Path, name: str) -> None:
-    with pytest.raises(NotStarted, match=f"{name} cannot be started: {os.strerror(errno.ENOENT)}"):
-        run(supervisor, Command((name,), str(tmp_path), {"PATH": os.defpath}, 5.0))
-    assert run(supervisor, python("", tmp_path))[0].returncode == 0
-
-
-def test_a_program_that_is_not_executable_is_not_started(supervisor: Supervisor, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "folder", "why"),
+    [
+        ("no-such-program", "", f"no-such-program cannot be started: {os.strerror(errno.ENOENT)}"),
+        ("/no/such/program", "", f"/no/such/program cannot be started: {os.strerror(errno.ENOENT)}"),
+        ("./script", "", f"cannot be started: {os.strerror(errno.EACCES)}"),
+        ("sh", "gone", "gone: cannot work there"),
+    ],
+)
+def test_what_cannot_be_started_is_named(
+    supervisor: Supervisor, tmp_path: Path, name: str, folder: str, why: str
+) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(NotStarted, match=f"cannot be started: {os.strerror(errno.EACCES)}"):
-        run(supervisor, Command(("./script",), str(tmp_path), {}, 5.0))
-
-
-def test_a_missing_folder_is_named(supervisor: Supervisor, tmp_path: Path) -> None:
-    with pytest.raises(NotStarted, match="gone: cannot work there"):
-        run(supervisor, python("", tmp_path / "gone"))
+    with pytest.raises(NotStarted, match=why):
+        run(supervisor, Command((name,), str(tmp_path / folder), {"PATH": os.defpath}, 5.0))
+    assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
 def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -371,21 +371,15 @@ Supervisor().run(Command(argv, {str(tmp_path)!r}, {{}}, 600.0), print, print)
     assert wait_until(lambda: not lives(main))
 
 
-def test_a_terminated_supervisor_takes_its_tree_along_and_is_reported(supervisor: Supervisor, tmp_path: Path) -> None:
-    source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
-    with pytest.raises(EnvironmentProblem, match="supervisor"):
-        supervisor.run(python(source, tmp_path), lambda data: os.kill(int(data), signal.SIGTERM), ignore)
-    assert len(pids_in(tmp_path)) == 4
-    assert not any(lives(pid) for pid in pids_in(tmp_path))
-
-
-def test_after_a_killed_supervisor_the_marker_finds_what_is_left_and_the_next_run_works(
-    supervisor: Supervisor, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_supervisor_that_is_ended_takes_its_tree_along_and_the_next_run_works(
+    supervisor: Supervisor, tmp_path: Path, number: signal.Signals
 ) -> None:
+    """Killed, it leaves them behind: the marker finds them."""
     source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
     marked = python(source, tmp_path, RALPHY_RUN_ID=f"run-{tmp_path}")
     with pytest.raises(EnvironmentProblem, match="supervisor"):
-        supervisor.run(marked, lambda data: os.kill(int(data), signal.SIGKILL), ignore)
+        supervisor.run(marked, lambda data: os.kill(int(data), number), ignore)
     assert len(pids_in(tmp_path)) == 4
     assert not any(lives(pid) for pid in pids_in(tmp_path))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
@@ -424,13 +418,6 @@ def test_the_end_is_noticed_without_a_timed_wait(
     heard = bytearray()
     assert supervisor.run(command, heard.extend, ignore, should_stop=lambda: None).returncode == 0
     assert bytes(heard) == b"out\n"
-
-
-def test_capture_keeps_the_order_of_both_outputs(supervisor: Supervisor, tmp_path: Path) -> None:
-    command = Command(("sh", "-c", "for n in 1 2 3; do echo o$n; echo e$n >&2; done; exit 1"), str(tmp_path), {}, 9.0)
-    ended, printed = capture(supervisor, command)
-    assert ended.returncode == 1
-    assert printed == b"o1\ne1\no2\ne2\no3\ne3\n"
 
 
 def test_capture_keeps_head_and_tail_of_too_much(supervisor: Supervisor, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ralphy.agents.protocol import Outcome
@@ -36,6 +35,32 @@ def test_three_runs_without_progress_half_open_it_and_one_more_opens_it(runs: in
     breaker = after(*[end()] * runs)
     assert (breaker.state.value, breaker.attempts) == (state, runs)
     assert breaker.trigger == ("no_progress" if state == "OPEN" else "")
+
+
+def changing(count: int, **fields: Any) -> list[dict[str, Any]]:
+    """So many, each of which changed something else."""
+    return [end(changed=f"t{n}", **fields) for n in range(count)]
+
+
+@pytest.mark.fault("A7")
+@pytest.mark.parametrize(
+    ("ends", "trigger"),
+    [
+        pytest.param(changing(10), "", id="a changed tree is progress"),
+        pytest.param([end(changed="ab"[n % 2]) for n in range(6)], "no_progress", id="going to and fro is none"),
+        pytest.param(changing(4, error="red"), "", id="the same error four times"),
+        pytest.param(changing(5, error="red"), "same_error", id="the same error five times"),
+        pytest.param(
+            [end(changed=f"t{n}", error="b" if n == 3 else "a") for n in range(7)], "", id="another error between"
+        ),
+        pytest.param(changing(3, test_only=True), "test_saturation", id="tests alone"),
+        pytest.param(changing(9, outcome="succeeded", test_only=True), "", id="tests that were verified"),
+        pytest.param([{"outcome": "crashed", "at": 1.0}] * 9, "", id="runs that nobody judged"),
+    ],
+)
+def test_what_opens_it(ends: list[dict[str, Any]], trigger: str) -> None:
+    breaker = after(*ends)
+    assert (breaker.trigger, breaker.state is State.OPEN) == (trigger, bool(trigger))
 
 
 @pytest.mark.parametrize("outcome", ["limited", "transient", "fatal", "stopped", "of a later version"])
@@ -147,20 +172,3 @@ rules = st.builds(
     few([1.0, 1800.0]),
     st.integers(1, 3),
 )
-
-
-@settings(deadline=None)
-@given(rules, st.lists(st.tuples(few(["US-001", "US-002", "qa"]), ends), max_size=40))
-def test_any_lines_give_a_state_that_ends_by_itself(
-    given_rules: BreakerRules, runs: list[tuple[str, dict[str, Any]]]
-) -> None:
-    breaker = Breaker(given_rules)
-    for subject, one in runs:
-        breaker.count(subject, one)
-        assert min(breaker.attempts, breaker.idle, breaker.same_error, breaker.test_only, breaker.good) >= 0
-        assert len(breaker.subjects) <= 2
-        if breaker.state is State.OPEN:
-            assert breaker.trigger and breaker.why and breaker.subjects
-    assert breaker.state_at(breaker.opens_again_at) is not State.OPEN
-    breaker.close()
-    assert breaker.state is State.CLOSED

@@ -38,6 +38,7 @@ entries = st.fixed_dictionaries(
         "story_cost": few([0.5, None]),
         "cost_unknown": few([True, None, "yes"]),
         "test_only": few([True, None, "yes"]),
+        "at": few([1.0, 5000.0, None, "soon", -1.0, float("nan"), float("inf")]),
         "code": few(["c1", "c2"]),
         "key": few(["c1:x", "c2:x"]),
         "red": few([["test_a"], [], None]),

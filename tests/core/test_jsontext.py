@@ -149,19 +149,6 @@ def test_parse_reads_what_other_writers_write(value: Any) -> None:
     assert parse(json.dumps(value).encode(), "prd.json") == value
 
 
-@settings(deadline=None)
-@given(st.binary() | st.text('{}[]",:\\u1eE.-dNa \n').map(str.encode))
-@pytest.mark.fault("I1x")
-def test_any_bytes_are_a_value_or_invalid_input(data: bytes) -> None:
-    try:
-        value = parse(data, "prd.json")
-    except InvalidInput as error:
-        assert str(error).isprintable()
-        assert error.where.startswith("prd.json")
-    else:
-        assert parse(dump(value), "prd.json") == value
-
-
 TEXT = '{\n"a": [\n1,\n{"b": "]},",\n"c": {}\n}],\n\n"d": [],\n"e": [[\n2]]}'
 
 
@@ -183,22 +170,6 @@ TEXT = '{\n"a": [\n1,\n{"b": "]},",\n"c": {}\n}],\n\n"d": [],\n"e": [[\n2]]}'
 )
 def test_a_value_is_located_by_its_path(path: tuple[str | int, ...], line: int) -> None:
     assert locate_all(TEXT, [path]) == [line]
-
-
-@settings(deadline=None)
-@given(VALUES)
-def test_every_value_is_located_where_the_writer_put_it(value: Any) -> None:
-    places = list(paths(value))
-    text = json.dumps(value, indent=1)
-    for path, line in zip(places, locate_all(text, places), strict=True):
-        assert text.split("\n")[line - 1].startswith(" " * len(path))
-
-
-def paths(value: Any, path: tuple[str | int, ...] = ()) -> Any:
-    yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, child in children:
-        yield from paths(child, (*path, step))
 
 
 @pytest.mark.parametrize(

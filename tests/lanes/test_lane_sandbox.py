@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 from pathlib import Path, PurePath
@@ -11,11 +10,9 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.lane_sandbox import Bind
 from ralphy.lanes.pool import Pool
 from ralphy.sandbox.bubblewrap import find
 from ralphy.sandbox.mount_points import make_mount_point
-from tests.conftest import RunGit
 from tests.lanes.conftest import LIMITS, World
 
 
@@ -35,56 +32,6 @@ def test_the_checkout_and_its_git_folder_are_not_seen(world: World) -> None:
     assert world.pool.folder.name not in said, code
     assert not (world.root / "new").exists()
     assert "other" in world.git("branch")
-
-
-def test_borrowed_objects_cannot_be_written(world: World) -> None:
-    lane = world.laid_out()
-    for place in ("", f"/{world.head[:2]}"):
-        assert world.inside(lane, f"touch .git/ralphy/objects{place}/x")[0] != 0
-    assert world.inside(lane, "git cat-file -p HEAD:src/a.py") == (0, "a = 1\n")
-
-
-@pytest.mark.parametrize("name", [".ralphy", ".claude", ".mcp.json", "docs/features"])
-def test_what_controls_agents_cannot_be_written_or_made(world: World, name: str) -> None:
-    lane = world.laid_out()
-    script = f"touch {name}/x; echo x > {name}; rmdir {name}; mv {name} gone; mv docs gone; ls {name}"
-    said = world.inside(lane, script)[1]
-    assert os.strerror(errno.EROFS) in said
-    world.pool.agent().lay_out(world.tree, world.head, "main")
-    assert not (lane.tree / name / "x").exists()
-    assert lane.take_over(world.tree, LIMITS).tree == world.tree
-
-
-def test_an_outbox_is_shown_at_its_own_path_and_can_be_written(world: World) -> None:
-    box = world.root / "docs/features/x/.ralphy/outbox/1"
-    guard = world.root / ".git/ralphy/guard"
-    box.mkdir(parents=True)
-    guard.mkdir(parents=True)
-    (guard / "settings.json").write_text("{}")
-    lane = world.laid_out()
-    binds = [Bind(box, box, is_writable=True), Bind(guard, guard)]
-    code, said = world.inside(lane, f"echo done > {box}/SPEC.md; cat {guard}/settings.json; touch {guard}/x", binds)
-    assert (box / "SPEC.md").read_text() == "done\n"
-    assert said.startswith("{}")
-    assert code != 0
-    assert not (guard / "x").exists()
-    lane.lay_out(world.tree, world.head, "main")
-    assert not (lane.tree / "docs").exists()
-
-
-def test_a_linked_worktree_does_not_show_the_main_one(world: World, git: RunGit, tmp_path: Path) -> None:
-    tree = tmp_path / "linked"
-    git("worktree", "add", "-q", "-b", "second", str(tree))
-    (world.root / ".git" / "SECRET").write_text("x")
-    world.pool.close()
-    world.root = tree
-    world.pool = world.new_pool()
-    lane = world.laid_out()
-    code, said = world.inside(lane, f"git status --short -b; ls {tmp_path}/repo/.git")
-    assert "SECRET" not in said
-    assert said.startswith("## main\n"), code
-    (lane.tree / "run.sh").write_text("changed\n")
-    assert lane.take_over(world.tree, LIMITS).tree != world.tree
 
 
 def test_objects_that_are_borrowed_themselves_are_readable(world: World, tmp_path: Path) -> None:

@@ -107,14 +107,6 @@ def test_a_background_command_writes_after_the_first_result_and_a_second_one_fol
     assert (rehearse.cwd / "us_001.txt").read_text() == "US-001"
 
 
-def test_an_interrupt_kills_the_running_command(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"run": ["sh", "-c", "echo $$ > pid; exec sleep 3000"]}, lines=2)
-    pid = int(until(lambda: _content(rehearse.cwd / "pid"), "the command wrote its pid"))
-    child.send_signal(signal.SIGINT)
-    rest(child)
-    assert until(lambda: not _is_alive(pid), "the command is dead")
-
-
 def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, running: Running) -> None:
     child = begin(rehearse, running, {"run": ["sh", "-c", "echo $$ > pid; exec sleep 3000 >&- 2>&-"]}, lines=2)
     pid = int(until(lambda: _content(rehearse.cwd / "pid"), "the command wrote its pid"))

@@ -182,15 +182,6 @@ def test_the_repository_has_its_own_scenario(rehearse: Rehearse, name: str) -> N
     assert rehearse().text.startswith("from the repository")
 
 
-def test_outside_of_a_repository_the_attempt_is_the_count(rehearse: Rehearse, tmp_path: Path) -> None:
-    rehearse.cwd = tmp_path / "bare"
-    rehearse.cwd.mkdir()
-    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
-    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_ATTEMPT": "2"}
-    assert rehearse().text.startswith("two")
-    assert list(rehearse.cwd.iterdir()) == []
-
-
 def _counts(state: Path) -> dict[str, int]:
     runs: dict[str, int] = json.loads(state.read_text())["runs"]
     return runs

@@ -25,6 +25,14 @@ def closed(boxes: Boxes) -> Box:
     return boxes("closed")
 
 
+@pytest.fixture(params=["in the sandbox", "without"])
+def walls(request: pytest.FixtureRequest) -> str:
+    """Is a project worked on in the sandbox, or without?"""
+    if request.param == "in the sandbox":
+        request.getfixturevalue("sandbox")
+    return str(request.param)
+
+
 @pytest.fixture(params=["open", "closed"])
 def either(request: pytest.FixtureRequest, boxes: Boxes) -> Box:
     return boxes(request.param)

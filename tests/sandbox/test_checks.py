@@ -45,13 +45,6 @@ def state(project: Project) -> dict[str, str]:
             "stash": project.git("stash", "list"), "replaced": project.git("replace"), **there}  # fmt: skip
 
 
-@pytest.fixture(params=["in the sandbox", "without"])
-def walls(request: pytest.FixtureRequest) -> str:
-    if request.param == "in the sandbox":
-        request.getfixturevalue("sandbox")
-    return str(request.param)
-
-
 @pytest.mark.attempt(31, 32)
 def test_what_a_check_does_to_git_in_its_lane_reaches_nothing(walls: str, tmp_path: Path) -> None:
     project = with_check(tmp_path, MOVES)
@@ -80,18 +73,6 @@ def test_a_persons_settings_are_read_only_in_the_sandbox(sandbox: None, tmp_path
     assert project.landed() == ["login/US-001"]
 
 
-@pytest.mark.attempt(32)
-def test_checks_can_push_to_remotes_of_their_own_alone(tmp_path: Path) -> None:
-    own, origin = tmp_path / "own.git", tmp_path / "origin.git"
-    pushes = "; ".join(f"git push -q {to} HEAD:{name}" for to, name in (("origin", "x"), (origin, "y"), (own, "z")))
-    project = with_check(tmp_path, f"git init -q --bare {own}; {pushes}")
-
-    project.loop()
-
-    assert [row.split()[1] for row in project.git("ls-remote", "origin").splitlines()] == ["HEAD", "refs/heads/main"]
-    assert "refs/heads/z" in project.git("ls-remote", str(own))
-
-
 FORGED = "env -u GIT_REFLOG_ACTION git -c user.name=Me"
 
 
@@ -112,19 +93,6 @@ def test_a_commit_made_as_a_person_in_a_lane_is_no_base(walls: str, tmp_path: Pa
         commit = project.commit_of("US-001")
         assert project.git("show", f"{commit}^:src/base.py") == "BASE = 1", "its deletion is judged"
         assert (by == "the agent") is ("src/base.py" in project.files_of(commit))
-
-
-@pytest.mark.attempt(35)
-def test_what_an_agent_moves_in_the_checkout_without_a_sandbox_is_said_and_flagged(tmp_path: Path) -> None:
-    project = with_check(tmp_path, "")
-    moves = f"{FORGED} update-ref -m 'commit: me' refs/heads/main $(git commit-tree -m x main^{{tree}})"
-    forge = f"cd {project.repo}; {moves}; {FORGED} tag made main"
-    project.play(stories={"US-001": [works(run=[["sh", "-c", forge]])]})
-
-    ended = project.loop()
-
-    assert "refs/heads/main, refs/tags/made: changed during the run, by you or, without a sandbox" in ended.text
-    assert "refs/heads/main" in str(project.story("US-001")["evidence"]["warnings"])
 
 
 @pytest.mark.attempt(35)
@@ -161,25 +129,3 @@ def test_what_a_check_leaves_where_git_ignores_it_does_not_steer_a_persons_comma
 
     assert not any((project.repo / name).exists() for name in ("GNUmakefile", ".claude", "build"))
     assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.attempt(51)
-def test_an_agent_that_takes_its_settings_away_has_no_remote_to_push_to(walls: str, tmp_path: Path) -> None:
-    project = with_check(tmp_path, "")
-    push = "env -u GIT_CONFIG_COUNT git push -q origin HEAD:main"
-    project.play(stories={"US-001": [works(run=[["sh", "-c", f"git commit -q --allow-empty -m x; {push}"]])]})
-
-    project.loop()
-
-    assert project.git("ls-remote", "origin", "refs/heads/main").split()[0] == project.git("rev-parse", "main")
-
-
-@pytest.mark.attempt(32)
-def test_a_check_cannot_delete_objects(sandbox: None, tmp_path: Path) -> None:
-    project = with_check(
-        tmp_path, "oid=$(git rev-parse main:check.py); rm -f .git/ralphy/objects/$(echo $oid | sed 's#^..#&/#')"
-    )
-
-    project.loop()
-
-    assert project.git("cat-file", "-t", "main:check.py") == "blob"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from ralphy.git.tree_programs import in_the_tree, switched_off
+from ralphy.git.tree_programs import in_environment, in_the_tree, switched_off
 from tests.engine.building import Project, build, story, works
 
 
@@ -55,22 +55,31 @@ def test_a_filter_from_outside_works_as_ever(tmp_path: Path) -> None:
     assert not canary.exists()
 
 
-@pytest.mark.attempt(25)
+@pytest.mark.attempt(25, 74)
 def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -> None:
-    root, tools = tmp_path / "repo", tmp_path / "bin"
+    """Also by the words of a shell."""
+    home = tmp_path / "home"
+    root, tools = home / "work" / "repo", tmp_path / "bin"
     for path in (root / "tools" / "f.sh", root / "f.sh", root / ".venv" / "bin" / "strip", tools / "clean"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
     (tmp_path / "link").symlink_to(root / "f.sh")
-    env = {"PATH": f"{root}/.venv/bin:{tools}:/usr/bin:/bin"}
+    env = {"PATH": f"{root}/.venv/bin:{tools}:/usr/bin:/bin", "HOME": str(home)}
     inside = ["tools/f.sh", "./new.sh %f", "sh tools/f.sh", "sh f.sh", f"{root}/f.sh", f"sh -e '{root}/f.sh'", "strip",
-              f"{tmp_path}/link", f"{root}/.venv/bin/python -m strip"]  # fmt: skip
-    outside = ["git-lfs clean -- %f", "clean", f"{tools}/clean --x", "sed s/a/b/", "python3 -m nbstripout", "cat"]
-    for command in inside:
-        assert in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env), command
-    for command in outside:
-        assert not in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env), command
-    rows = b"credential.helper\nstore\0credential.https://x.helper\n!tools/f.sh\0core.sshcommand\nssh -i key\0"
-    assert list(in_the_tree(rows, root, env)) == ["credential.https://x.helper"]
+              f"{tmp_path}/link", f"{root}/.venv/bin/python -m strip", "~/work/repo/tools/f.sh",
+              "$HOME/work/repo/tools/f.sh", "sh ../repo/tools/f.sh", "sh <tools/f.sh", "cat|tools/f.sh",
+              "sh -c 'cd tools && ./f.sh; cat'", "LANG=C tools/f.sh;cat", "sh -c \"$PWD/tools/f.sh\"",
+              "sh -c 'cat; sh tools/f.sh'", "sh $(git rev-parse --show-toplevel)/tools/f.sh", "`pwd`/tools/f.sh",
+              "${HOME}/work/repo/tools/f.sh", "env X=1 tools/f.sh"]  # fmt: skip
+    outside = ["git-lfs clean -- %f", "clean", f"{tools}/clean --x", "sed s/a/b/", "python3 -m nbstripout", "cat",
+               "~/bin/f.sh", "../other/f.sh", "sh -c 'sed s/x/./g; cat'", "$HOME/work/repo2/f.sh"]  # fmt: skip
+    for command in (*inside, *outside):
+        is_inside = bool(in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env))
+        assert is_inside is (command in inside), command
+    rows = (b"credential.helper\nstore\0credential.https://x.helper\n!tools/f.sh\0core.sshcommand\nssh -i key\0"
+            b"credential.helper\n!f() { tools/f.sh get; }; f\0")  # fmt: skip
+    assert list(in_the_tree(rows, root, env)) == ["credential.https://x.helper", "credential.helper"]
     assert switched_off({"filter.a.b.clean": "x", "filter.a.b.smudge": "x"})[1] == "filter.a.b.clean="
+    named = {"GIT_SSH_COMMAND": "ssh -F x", "GIT_ASKPASS": "tools/f.sh", "GIT_EXEC_PATH": f"{root}/libexec"}
+    assert set(in_environment(root, {**env, **named})) == {"GIT_ASKPASS", "GIT_EXEC_PATH"}

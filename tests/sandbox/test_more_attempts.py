@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ralphy.config import load as settings
-from ralphy.git.tree_programs import in_environment, in_the_tree
 from ralphy.processes import program_paths
 from tests.engine.building import ROOT, build, story, works
 from tests.sampling import sampled
@@ -54,27 +53,6 @@ def test_an_included_file_that_was_not_there_runs_nothing(walls: str, tmp_path: 
     assert not canary.exists()
     assert not (project.repo / "two.log").exists()
     assert project.landed() == ["login/US-001"]
-
-
-@pytest.mark.attempt(74)
-def test_programs_of_the_tree_are_known_by_a_shells_words(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    root = home / "work" / "repo"
-    (root / "tools").mkdir(parents=True)
-    (root / "tools" / "f.sh").write_text("cat\n")
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
-    inside = ["~/work/repo/tools/f.sh", "$HOME/work/repo/tools/f.sh", "sh ../repo/tools/f.sh", "sh <tools/f.sh",
-              "cat|tools/f.sh", "sh -c 'cd tools && ./f.sh; cat'", "LANG=C tools/f.sh;cat", "sh -c \"$PWD/tools/f.sh\"",
-              "sh -c 'cat; sh tools/f.sh'", "sh $(git rev-parse --show-toplevel)/tools/f.sh", "`pwd`/tools/f.sh",
-              "${HOME}/work/repo/tools/f.sh", "env X=1 tools/f.sh"]  # fmt: skip
-    missed = [c for c in inside if not in_the_tree(f"filter.x.clean\n{c}\0".encode(), root, env)]
-    assert missed == []
-    outside = ["~/bin/f.sh", "../other/f.sh", "sh -c 'sed s/x/./g; cat'", "$HOME/work/repo2/f.sh"]
-    assert not [c for c in outside if in_the_tree(f"filter.x.clean\n{c}\0".encode(), root, env)]
-    named = {"GIT_SSH_COMMAND": "ssh -F x", "GIT_ASKPASS": "tools/f.sh", "GIT_EXEC_PATH": f"{root}/libexec"}
-    assert set(in_environment(root, {**env, **named})) == {"GIT_ASKPASS", "GIT_EXEC_PATH"}
-    helper = b"credential.helper\n!f() { tools/f.sh get; }; f\0"
-    assert in_the_tree(helper, root, env)
 
 
 @pytest.mark.attempt(75)

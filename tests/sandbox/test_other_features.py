@@ -40,13 +40,6 @@ def two(tmp_path: Path) -> Project:
     return project
 
 
-@pytest.fixture(params=["in the sandbox", "without"])
-def walls(request: pytest.FixtureRequest) -> str:
-    if request.param == "in the sandbox":
-        request.getfixturevalue("sandbox")
-    return str(request.param)
-
-
 @pytest.mark.attempt(15, 16, 17)
 def test_what_an_agent_does_to_other_features_in_its_lane_stays_there(walls: str, two: Project) -> None:
     evil = "agent: {command: [evil]}\nsafety: {level: minimal}\n"

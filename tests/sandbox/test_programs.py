@@ -31,12 +31,7 @@ def planted(project: Project, tmp_path: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.attempt(22)
-@pytest.mark.parametrize("walls", ["in the sandbox", "without"])
-def test_a_git_that_an_agent_plants_on_path_is_not_run_by_ralphy(
-    walls: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if walls == "in the sandbox":
-        request.getfixturevalue("sandbox")
+def test_a_git_that_an_agent_plants_on_path_is_not_run_by_ralphy(walls: str, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     (project.repo / ".gitignore").write_text(".venv/\n*.log\n__pycache__/\n")
     project.git("commit", "--quiet", "-am", "chore: ignore")

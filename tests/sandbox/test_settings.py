@@ -92,13 +92,8 @@ def test_a_feature_only_tightens_what_the_repository_says(tmp_path: Path) -> Non
 
 
 @pytest.mark.attempt(37)
-@pytest.mark.parametrize("walls", ["in the sandbox", "without"])
-def test_a_persons_own_settings_that_an_agent_writes(
-    tmp_path: Path, walls: str, request: pytest.FixtureRequest
-) -> None:
+def test_a_persons_own_settings_that_an_agent_writes(walls: str, tmp_path: Path) -> None:
     """They are read-only in the sandbox; without one, what changed is said."""
-    if walls == "in the sandbox":
-        request.getfixturevalue("sandbox")
     project = build(tmp_path, story("US-001"))
     put(user_file(project), "limits: {max_attempts: 2}\n")
     loosen = f"echo 'gates: {{spec: auto, qa: auto}}' > {user_file(project)} || true"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.building import Project, beside, build, drive, story, works
-from tests.engine.driver import KILLED
+from tests.engine.building import Project, beside, build, story, works
 from tests.sandbox.inside import everything_in
 
 # The agent points lib/.git at a folder of its own, whose configuration runs a program when Git looks at a file.
@@ -65,13 +64,6 @@ def looked_at(project: Project) -> None:
     project.git("diff")
 
 
-@pytest.fixture(params=["in the sandbox", "without"])
-def walls(request: pytest.FixtureRequest) -> str:
-    if request.param == "in the sandbox":
-        request.getfixturevalue("sandbox")
-    return str(request.param)
-
-
 @pytest.mark.attempt(26, 27, 28, 29)
 @pytest.mark.parametrize("initialised", [True, False])
 def test_a_submodule_that_is_pointed_elsewhere_or_configured_runs_nothing(
@@ -88,19 +80,6 @@ def test_a_submodule_that_is_pointed_elsewhere_or_configured_runs_nothing(
 
     assert not canary.exists()
     assert {at: everything_in(project.repo / at) for at in before} == before
-
-
-@pytest.mark.attempt(26)
-def test_nor_when_ralphy_was_killed(tmp_path: Path) -> None:
-    project = with_submodule(tmp_path)
-    canary = meddles(project, tmp_path, REPOINTED + "echo x >> lib/f.txt")
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.loop()
-    looked_at(project)
-
-    assert not canary.exists()
-    assert project.git("status", "--porcelain", "lib") == ""
 
 
 @pytest.mark.attempt(29, 30)
