@@ -171,6 +171,11 @@ def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Pa
             prd(story(passes=True, status="failed")),
             ":6: userStories[0].passes is true, must be false unless status is completed",
         ),
+        (
+            prd(story(passes=False, status="completed")),
+            ":6: userStories[0].passes is false, must be true where status is completed",
+        ),
+        (prd(story(title="a\u202eb")), r':5: userStories[0].title is "a\u202eb", must be one line of plain text'),
         (prd(story(tasks=[1])), ":7: userStories[0].tasks[0] is 1, must be a string or an object"),
         (prd(story(dependsOn=[1])), ":7: userStories[0].dependsOn[0] is 1, must be a string"),
         (prd(story(dependsOn=["x"])), ':7: userStories[0].dependsOn[0] is "x", no such story'),

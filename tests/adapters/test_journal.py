@@ -65,6 +65,16 @@ def test_a_torn_last_line_is_left_until_it_is_closed_and_then_passed_over(path: 
     assert path.read_bytes().endswith(b"\n")
 
 
+@pytest.mark.fault("F13")
+def test_a_line_that_lacks_only_its_end_counts(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(orjson.dumps(line(1)))
+    reader = Reader(path)
+    assert reader.seen() == []
+    reader.journal.append(line(2))
+    assert reader.seen() == [1, 2]
+
+
 @pytest.mark.parametrize(
     "rubbish", [b"\n\n", b"no json\n", b"[1]\n", b"3\n", b"null\n", b"\xff\xfe\n", b"{}\n", b"\0" * 512 + b"\n"]
 )
@@ -78,6 +88,12 @@ def test_a_text_cannot_begin_a_new_line(path: Path) -> None:
     reader = Reader(path)
     forged = orjson.dumps(line(9)).decode()
     reader.journal.append(line(1, detail=f"x\n{forged}\r{forged}\u2028{forged}\x85{forged}"))
+    assert Reader(path).seen() == [1]
+
+
+def test_bytes_that_are_no_text_can_be_noted(path: Path) -> None:
+    Journal(path).append(line(1, detail="b\udcffd", files=["\udc80"]))
+    assert orjson.loads(path.read_bytes())["detail"] == "b?d"
     assert Reader(path).seen() == [1]
 
 

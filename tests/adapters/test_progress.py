@@ -152,6 +152,14 @@ def test_no_text_of_an_agent_looks_like_an_entry(place: str, trap: str) -> None:
     assert len(text.split("\n## [")) == 3
 
 
+@pytest.mark.parametrize("name", [f"a\n{FORGED}", "a\n---\n", "b\udcffd", "\x1b[31mred", "a\u2028b"])
+def test_no_name_of_a_file_looks_like_an_entry(name: str) -> None:
+    text = log(replace(ENTRY, files=[name], checks=[name]))
+    assert len(HEADING.findall(text)) == 1
+    assert text.count("\n---\n") == 2
+    assert text.encode()
+
+
 def test_nothing_reaches_a_terminal_as_a_command() -> None:
     rude = "\x1b]0;title\x07\x1b[2J\u202edrow"
     entry = replace(ENTRY, error=rude, tail=rude, learnings=rude, files=[rude], checks=[rude])

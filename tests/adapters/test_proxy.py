@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.sandbox.proxy import AllowProxy
+from ralphy.sandbox.proxy import AllowProxy, host_of
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -116,3 +116,8 @@ def test_a_temporary_folder_with_too_long_a_path_is_said(tmp_path: Path, monkeyp
         AllowProxy([("127.0.0.1", 1)], "a test")
     assert "TMPDIR" in raised.value.hint
     assert not list(long.glob("**/proxy"))
+
+
+def test_a_host_has_a_port() -> None:
+    assert host_of("Api.Example.org") == ("api.example.org", 443)
+    assert host_of("pypi.org:8443") == ("pypi.org", 8443)

@@ -63,26 +63,11 @@ def kind_of(root: Path, path: str) -> ChangeKind:
     return next(change.kind for change in plan(root) if change.path == path)
 
 
-def test_a_plan_writes_nothing(tmp_path: Path) -> None:
-    changes = plan(tmp_path, language="python", checks=CHECKS)
-    assert sorted(change.path for change in changes) == MADE
-    assert all(change.kind is ChangeKind.CREATE and change.why for change in changes)
-    assert files(tmp_path) == {}
-
-
 def test_a_bare_folder_is_set_up(tmp_path: Path) -> None:
     said = set_up(tmp_path)
     assert sorted(files(tmp_path)) == MADE
     assert said[0] == "created .ralphy/config.yaml: the settings; checks found: test, lint"
     assert (tmp_path / ".ralphy/ralphy.mk").read_bytes() == (template_root() / "ralphy.mk").read_bytes()
-
-
-def test_doing_it_again_changes_nothing(tmp_path: Path) -> None:
-    set_up(tmp_path)
-    before = files(tmp_path)
-    said = set_up(tmp_path)
-    assert files(tmp_path) == before
-    assert all(line.startswith("kept ") for line in said)
 
 
 def test_what_is_there_is_kept_byte_for_byte(tmp_path: Path) -> None:
@@ -246,6 +231,15 @@ def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Pa
 def test_a_makefile_that_only_mentions_loop_is_extended(line: str, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(f"all:\n{line}\n", encoding="utf-8")
     assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
+
+
+def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("status: ; @echo mine\n", encoding="utf-8")
+    set_up(tmp_path)
+    done = subprocess.run(["make", "status"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("mine\n", "")
+    shown = subprocess.run(["make", "-n", "why"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("ralphy why ||")
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:

@@ -156,6 +156,10 @@ CHECKS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "a project whose root has tests is one project": (
         {"go.mod": "", "web/package.json": '{"scripts": {"test": "node --test"}}'}, GO,
     ),
+    "tests at the root beside a project in another language": (
+        {"test_a.py": "def test_a(): pass\n", "web/package.json": '{"scripts": {"test": "node --test"}}'},
+        {"test": "python3 -m pytest -q", "web-test": "env -C web npm test"},
+    ),
     "make test": ({"Makefile": ".PHONY: test\nall:\n\ntest: all\n\t./run\n"}, {"test": "make test"}),
     "make check": ({"Makefile": "check: all\n\t./run\nall:\n"}, {"test": "make check"}),
     "just": ({"justfile": "build:\n  x\ntest:\n  y\n"}, {"test": "just test"}),

@@ -408,18 +408,6 @@ def test_200_megabytes_pass_in_flat_memory(supervisor: Supervisor, tmp_path: Pat
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
 
-def test_the_end_is_noticed_without_a_timed_wait(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever is waited for in turns is waited for without an end: what comes at the end must wake it."""
-    monkeypatch.setattr(program_run, "TICK_S", 7200.0)
-    monkeypatch.setattr(program_run, "DRAIN_S", 7200.0)
-    command = python("print('out')", tmp_path, deadline_s=7200.0)
-    heard = bytearray()
-    assert supervisor.run(command, heard.extend, ignore, should_stop=lambda: None).returncode == 0
-    assert bytes(heard) == b"out\n"
-
-
 def test_capture_keeps_head_and_tail_of_too_much(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "print('head'); print('x' * 5_000_000); print('tail')"
     _, printed = capture(supervisor, python(source, tmp_path), limit_bytes=1000)

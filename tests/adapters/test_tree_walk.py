@@ -57,13 +57,6 @@ def test_a_walk_names_links_and_does_not_enter_them(tmp_path: Path, outside: Pat
     assert list(walk(tmp_path / "tree" / "round")) == []
 
 
-def test_a_walk_leaves_out_what_it_is_told_to(tmp_path: Path) -> None:
-    for name in ("a/skip/x", "a/keep/y", "skip/z"):
-        (tmp_path / name).mkdir(parents=True)
-    found = {one.path for one in walk(tmp_path, skipped=("a/skip",))}
-    assert found == {"a", "a/skip", "a/keep", "a/keep/y", "skip", "skip/z"}
-
-
 def test_nested_folders_are_removed(tmp_path: Path) -> None:
     nested(tmp_path / "tree")
     (tmp_path / "tree" / "beside").write_text("x")
@@ -114,9 +107,3 @@ def test_a_link_in_the_place_of_a_shut_folder_opens_nothing_elsewhere(tmp_path: 
     modes = [(tmp_path / name).lstat().st_mode & 0o777 for name in ("shut", "elsewhere")]
     (tmp_path / "elsewhere").chmod(0o700)
     assert modes == [0o700, 0]
-
-
-def test_what_is_not_there_is_gone_already(tmp_path: Path) -> None:
-    assert remove(tmp_path / "nothing")
-    assert remove(tmp_path / "no" / "folder")
-    assert list(walk(tmp_path / "nothing")) == []

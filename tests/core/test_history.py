@@ -142,6 +142,14 @@ def test_an_attempt_that_counts_ends_a_row_of_deaths_and_its_own_work_is_no_news
     assert again.of("story", "US-001").idle_deaths == 1
 
 
+def test_deaths_are_counted_since_the_last_success() -> None:
+    found = history(*({**line, "step": "qa", "story": None} for line in attempts_with({}, {})))
+    assert found.of("qa", None).deaths == 2
+    found.add(a_run(run="x", step="qa", story=None))
+    found.add(an_end("succeeded", run="x"))
+    assert found.of("qa", None).deaths == 0
+
+
 def attempts_with(*ends: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs in which Ralphy died, with these words of what they left."""
     return [line for n, end in enumerate(ends)

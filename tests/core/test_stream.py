@@ -165,13 +165,6 @@ def test_a_result_without_a_cost_leaves_it_unknown(cost: object) -> None:
     assert (transcript.cost_usd, transcript.knows_its_cost) == (0.25, True)
 
 
-def test_without_totals_by_model_the_segments_are_added() -> None:
-    transcript = Transcript()
-    for _ in range(2):
-        transcript.feed({"type": "result", "usage": {"input_tokens": 5, "output_tokens": 1}}, 0.0)
-    assert transcript.tokens == Tokens(input=10, output=2)
-
-
 def test_the_last_text_is_the_main_agents_own() -> None:
     transcript = Transcript()
     transcript.feed(spoken({"type": "text", "text": "mine"}), 0.0)

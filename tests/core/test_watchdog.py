@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ralphy.agents.claude.loop_detection import said_key
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Trigger, Warned, Watchdog
 from ralphy.config.values import WatchdogLimits
@@ -410,6 +411,20 @@ def test_no_event_of_any_kind_raises(events: list[dict[str, Any]]) -> None:
     assert run.dog.warnings == len(run.warned)
 
 
+@pytest.mark.fault("A11")
+@pytest.mark.parametrize("depth", [100, 500, 950, 1000, 1015])
+def test_what_is_nested_deep_stops_nobody(depth: int) -> None:
+    run, deep = Run(), b'{"a":' * depth + b"1" + b"}" * depth
+    call = b'{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Write","input":%s}]}}'
+    answer = b'{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[%s]}]}}'
+    for line in (call, answer):
+        event = parse(line % deep)
+        assert event
+        run.says(dict(event), len(deep))
+    assert not run.transcript.open_tools
+    assert not run.warned
+
+
 @settings(deadline=None)
 @given(st.lists(st.floats(0, 400), max_size=30))
 def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[float]) -> None:
@@ -419,3 +434,20 @@ def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[f
         run.says({"type": "stream_event"})
     assert run.stopped_by is None
     assert run.passes(10_000) <= 181
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("failed at 12:01:02.123", "failed at 13:44:59"),
+        ("at 0x7f00aa", "at 0xdeadbeef"),
+        ("took 3.2s", "took 12 s"),
+        ("a.py:12:3: boom", "a.py:99:1: boom"),
+        ('File "a.py", line 12', 'File "a.py", line 13'),
+        ("process 123 died", "process 4567 died"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("in /tmp/pytest-1/x", "in /tmp/pytest-2/x"),
+    ],
+)
+def test_what_differs_from_time_to_time_makes_no_other_error(one: str, other: str) -> None:
+    assert said_key(one) == said_key(other)

@@ -175,15 +175,6 @@ def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path:
     assert world.inside(lane, "git status --porcelain") == (0, "")
 
 
-def test_a_damaged_lane_is_replaced(world: World) -> None:
-    lane = world.laid_out()
-    for name in ("index", "record"):
-        (lane.home / "own" / name).write_bytes(b"nonsense")
-    (lane.home / "own" / "objects" / "info").rename(lane.home / "own" / "gone")
-    world.laid_out()
-    assert files_in(lane.tree) == files_in(world.root)
-
-
 def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:
     lane = world.laid_out()
     lane.keep = ("deps",)
@@ -322,13 +313,6 @@ def test_a_program_that_is_not_in_the_lane_is_named(world: World) -> None:
     if sandbox := world.sandbox():
         with pytest.raises(NotStarted, match=r"only-here\.sh"):
             sandbox.around(lane.home).around(["./only-here.sh"], os.environ)
-
-
-def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:
-    lane = world.laid_out()
-    world.inside(lane, "for i in $(seq 1500); do mkdir d; cd d; done; chmod 000 .")
-    world.pool.let_go([lane.name])
-    assert not lane.home.exists()
 
 
 def test_sha256_works(tmp_path: Path, sandbox: None) -> None:
