@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,27 +40,48 @@ def test_a_feature_is_found_by_its_name(root: Path) -> None:
     assert found(root, "login").private == root / FEATURES / "login" / ".ralphy"
 
 
-@pytest.mark.parametrize("wanted", ["docs/features/login", "./docs/features/login/", "docs/../docs/features/login"])
-def test_a_feature_is_found_by_its_path(root: Path, wanted: str) -> None:
-    assert found(root, wanted) == found(root, "login")
-    assert found(root, str(root / FEATURES / "login")) == found(root, "login")
+LOGIN = "docs/features/login"
 
 
-def test_a_feature_is_found_from_below(root: Path) -> None:
-    assert found(root, ".", root / FEATURES / "login") == found(root, "login")
-    assert found(root, "../search", root / FEATURES / "login") == found(root, "search")
+@pytest.mark.parametrize(
+    ("cwd", "wanted", "path"),
+    [
+        ("", LOGIN, LOGIN),
+        ("", f"./{LOGIN}/", LOGIN),
+        ("", f"docs/../{LOGIN}", LOGIN),
+        (LOGIN, ".", LOGIN),
+        (LOGIN, "../search", "docs/features/search"),
+        ("", "tasks", "tasks"),
+        ("", "./tasks", "tasks"),
+        ("", "search", "docs/features/search"),
+        ("", "./search", "search"),
+        ("", "short", LOGIN),
+    ],
+)
+def test_a_feature_is_found_by_its_path_and_any_folder_can_be_one(root: Path, cwd: str, wanted: str, path: str) -> None:
+    for folder in ("tasks", "search"):
+        (root / folder).mkdir()
+    (root / "short").symlink_to(root / LOGIN)
+    assert found(root, wanted, root / cwd).path == path
 
 
-def test_any_folder_can_be_a_feature(root: Path) -> None:
-    (root / "tasks").mkdir()
-    assert found(root, "./tasks").path == "tasks"
-    assert found(root, "tasks").path == "tasks"
-
-
-def test_the_features_folder_goes_before_a_folder_of_the_same_name(root: Path) -> None:
-    (root / "login").mkdir()
-    assert found(root, "login").path == "docs/features/login"
-    assert found(root, "./login").path == "login"
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        (".", "root cannot be a feature"),
+        (".git/tasks", "inside the Git folder"),
+        ("..", "outside the repository"),
+        ("../outside", "outside the repository"),
+        ("leads-out", "outside the repository"),
+    ],
+)
+@pytest.mark.fault("F9")
+def test_what_lies_elsewhere_is_no_feature(root: Path, tmp_path: Path, wanted: str, why: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (root / ".git" / "tasks").mkdir(parents=True)
+    (root / FEATURES / "leads-out").symlink_to(tmp_path / "outside")
+    with pytest.raises(InvalidInput, match=why):
+        found(root, wanted)
 
 
 @pytest.mark.parametrize(
@@ -86,31 +108,6 @@ def test_a_folder_with_another_name_is_no_feature(root: Path, name: str) -> None
     assert [it.name for it in listed(root, FEATURES)] == ["login", "search"]
     with pytest.raises(InvalidInput, match="not a feature name"):
         found(root, f"docs/features/{name}")
-
-
-def test_the_repositorys_root_is_no_feature(root: Path) -> None:
-    with pytest.raises(InvalidInput, match="root cannot be a feature"):
-        found(root, ".")
-
-
-@pytest.mark.fault("F9")
-def test_nothing_outside_of_the_repository_is_a_feature(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (root / FEATURES / "leads-out").symlink_to(tmp_path / "outside")
-    for wanted in ("..", "../outside", str(tmp_path / "outside"), "leads-out"):
-        with pytest.raises(InvalidInput, match="outside the repository"):
-            found(root, wanted)
-
-
-def test_nothing_inside_of_git_is_a_feature(root: Path) -> None:
-    (root / ".git" / "tasks").mkdir(parents=True)
-    with pytest.raises(InvalidInput, match="inside the Git folder"):
-        found(root, ".git/tasks")
-
-
-def test_a_link_inside_of_the_repository_leads_to_its_folder(root: Path) -> None:
-    (root / "short").symlink_to(root / FEATURES / "login")
-    assert found(root, "short").path == "docs/features/login"
 
 
 def test_only_folders_with_something_to_work_on_are_listed(root: Path) -> None:
@@ -158,18 +155,14 @@ def test_a_change_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypa
         assert seen and seen.digest == Digests.of(b"%04d" % n)
 
 
-@pytest.mark.parametrize("data", [b"", b" \n\t\n"])
-def test_an_empty_file_is_no_artifact(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "SPEC.md").write_bytes(data)
-    assert Digests().artifact(tmp_path / "SPEC.md") is None
-
-
-def test_only_a_plain_file_is_an_artifact(tmp_path: Path) -> None:
+def test_only_a_plain_file_with_something_in_it_is_an_artifact(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
+    (tmp_path / "empty").touch()
+    (tmp_path / "blank").write_text(" \n\t\n")
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "folder", "pipe", "nope"):
+    for name in ("empty", "blank", "link", "folder", "pipe", "nope"):
         assert Digests().artifact(tmp_path / name) is None, name
 
 
@@ -186,35 +179,28 @@ def test_a_marker_is_a_plain_file_with_a_text(tmp_path: Path) -> None:
     assert marker and (marker.text, marker.invalid) == ("too large�\n", "")
 
 
-@pytest.mark.fault("S1")
-def test_what_is_no_plain_file_is_no_statement(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("yes")
-    (tmp_path / "link").symlink_to("file")
-    (tmp_path / "dangling").symlink_to("nope")
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    for name, why in (
-        ("link", "is a symbolic link"),
-        ("dangling", "is a symbolic link"),
-        ("folder", "is a directory"),
-        ("pipe", "is not a regular file"),
-    ):
-        marker = read_marker(tmp_path / name)
-        assert marker and (marker.invalid, marker.text) == (why, "")
+NO_MARKERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a link": (lambda at: at.symlink_to(__file__), "is a symbolic link"),
+    "a dangling link": (lambda at: at.symlink_to("nope"), "is a symbolic link"),
+    "a folder": (lambda at: at.mkdir(), "is a directory"),
+    "a pipe": (os.mkfifo, "is not a regular file"),
+    "a file with another name": (lambda at: at.hardlink_to(other_file(at)), "has more than one link"),
+    "a book": (lambda at: at.write_bytes(b"x" * 70_000), "is too large"),
+}
 
 
+def other_file(beside: Path) -> Path:
+    beside.with_name("other").touch()
+    return beside.with_name("other")
+
+
+@pytest.mark.parametrize("kind", NO_MARKERS)
 @pytest.mark.fault("S1")
-def test_a_marker_has_one_link(tmp_path: Path) -> None:
-    (tmp_path / "APPROVED").touch()
-    (tmp_path / "other").hardlink_to(tmp_path / "APPROVED")
+def test_what_is_no_plain_file_of_its_own_is_no_statement(tmp_path: Path, kind: str) -> None:
+    make, why = NO_MARKERS[kind]
+    make(tmp_path / "APPROVED")
     marker = read_marker(tmp_path / "APPROVED")
-    assert marker and marker.invalid == "has more than one link"
-
-
-def test_a_marker_is_no_book(tmp_path: Path) -> None:
-    (tmp_path / "REJECTED").write_bytes(b"x" * 70_000)
-    marker = read_marker(tmp_path / "REJECTED")
-    assert marker and (marker.invalid, marker.text) == ("is too large", "")
+    assert marker and (marker.invalid, marker.text) == (why, "")
 
 
 @pytest.mark.fault("S1")

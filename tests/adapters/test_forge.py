@@ -308,6 +308,10 @@ class TestAPush:
         with pytest.raises(InvalidInput, match="not a branch name"):
             pushed(git_repo, git("rev-parse", "HEAD"), branch)
 
+    def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:
+        with pytest.raises(InvalidInput, match="not a full commit id"):
+            pushed(git_repo, "+HEAD")
+
 
 @pytest.mark.parametrize(
     ("remotes", "found"),
@@ -368,7 +372,3 @@ def test_an_environment_is_all_that_gh_is_given(tmp_path: Path) -> None:
     assert (seen["MINE"], seen["GH_PROMPT_DISABLED"], seen["NO_COLOR"]) == ("1", "1", "1")
     assert "GH_DEBUG" not in seen
     assert "HOME" not in seen
-
-    def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:
-        with pytest.raises(InvalidInput, match="not a full commit id"):
-            pushed(git_repo, "+HEAD")
