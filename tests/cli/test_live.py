@@ -25,7 +25,8 @@ from tests.cli.a_night import NOW, begun, decided, does, ended, the_night
 from tests.cli.conftest import Bell, Heard, Make
 from tests.cli.pictures import pictures
 from tests.cli.screen import Screen
-from tests.engine.building import PATIENCE_S, ROOT, Started, story, works
+from tests.engine.building import PATIENCE_S, ROOT, story, works
+from tests.engine.forked import Started
 
 
 def shown(night: Night, width: int, most: int = 12) -> list[str]:

@@ -17,18 +17,20 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any
 
 from ralphy.cli.run.sentences import in_words
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
+from tests.engine.forked import Started, forked
 
 ROOT = Path(__file__).parents[2]
 AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
 PATIENCE_S = 120.0
-ONE_RUN: dict[str, Any] = {"runs": 49}  # of the 50 that a loop may begin, so many are used
+MOST_RUNS = 50  # that a loop may begin
+ONE_RUN: dict[str, Any] = {"agents": 1}
 
 CHECK = """\
 import pathlib
@@ -93,17 +95,6 @@ class Ended:
         return "\n".join([*self.said, self.rest.reason])
 
 
-class Started(subprocess.Popen[str]):
-    """A process that is killed where a test fails beside it, and not waited for."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            self.kill()
-        super().__exit__(kind, error, traceback)
-
-
 @dataclass(slots=True)
 class Project:
     """A repository with one feature; `env` is the shell that Ralphy is called from."""
@@ -159,25 +150,17 @@ class Project:
         (self.folder / "APPROVED").touch()
 
     def loop(
-        self, *, clock: Callable[[], float] | None = None, waits: bool = True,
+        self, *, clock: Callable[[], float] | None = None, waits: bool = True, agents: int = MOST_RUNS,
         at: Mapping[str, Callable[[], object]] = MappingProxyType({}), **session: Any,
     ) -> Ended:  # fmt: skip
-        """Run the feature to a rest, in this process; `clock` stands in for the wall clock. `at` is what a person does
-        when a milestone, or a decision of that name, is reached for the first time."""
+        """Run the feature to a rest, in this process, or until so many agents have run; `clock` stands in for the wall
+        clock. `at` is what a person does when a milestone or a decision of that name is reached for the first time."""
+        session = {"runs": MOST_RUNS - agents, **session}
         return run_loop(self, Session(**session), clock, waits=waits, at=dict(at))
 
     def start(self, *words: str, stdout: int = subprocess.DEVNULL) -> Started:
-        """Call `ralphy` as a process of its own; -P keeps the repository's modules out of it."""
-        return Started(
-            [sys.executable, "-P", "-m", "ralphy", *words],
-            cwd=self.repo,
-            env={**self.env, "PYTHONPATH": str(ROOT)},
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        """Call `ralphy` as a process of its own."""
+        return forked(lambda: called(words), cwd=self.repo, env=self.env, stdout=stdout, stderr=subprocess.PIPE)
 
     def call(self, *words: str) -> tuple[int, str]:
         """(exit code, stderr) of a call of `ralphy`."""
@@ -315,20 +298,27 @@ def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:
     return project
 
 
+def called(words: Sequence[str]) -> int:
+    """What `python -m ralphy` does."""
+    from ralphy.__main__ import main
+    from ralphy.cli.output import _secrets
+
+    _secrets.cache_clear()  # of this environment
+    sys.argv = ["ralphy", *words]
+    main()
+    return 0
+
+
 def drive(project: Project, *words: str) -> int:
     """Run the driver (see `tests.engine.driver`) to its end; gives its exit code, or fails with what it said."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "tests.engine.driver", str(project.repo), project.path, *words],
-        env={**project.env, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    sys.stdout.write(done.stdout + done.stderr)
-    return done.returncode
+    from tests.engine.driver import run
+
+    with forked(lambda: run(str(project.repo), project.path, *words), cwd=project.repo, env=project.env,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:  # fmt: skip
+        said, _ = process.communicate(timeout=PATIENCE_S)
+    assert "Traceback" not in said, said
+    sys.stdout.write(said)
+    return process.returncode
 
 
 def open_feature(root: Path, path: str, env: Mapping[str, str]) -> Any:

@@ -55,17 +55,17 @@ def met(script: str, branch: str, path: str) -> Callable[[str], None]:
     """Run the person's script, from the moment on when the feature has a branch and the person stands where they want
     to; what each call was and said is a line of the file."""
     seen: Counter[str] = Counter()
-    root, file = Path(sys.argv[1]), Path(path)
+    file = Path(path)
 
     def milestone(name: str) -> None:
         seen[name] += 1
         if name == "branch_made":
-            subprocess.run(["git", "switch", "--quiet", branch], cwd=root, check=True)
+            subprocess.run(["git", "switch", "--quiet", branch], check=True)
         if not seen["branch_made"] or seen[name] > FIRST:
             return
         number = 10 + sum(min(times, FIRST) for times in seen.values())
         env = {**os.environ, "N": str(number), "MILESTONE": name}
-        done = subprocess.run(["sh", "-e", script], cwd=root, env=env, stdout=subprocess.PIPE,
+        done = subprocess.run(["sh", "-e", script], env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, encoding="utf-8", check=False)  # fmt: skip
         note = {"milestone": name, "nth": seen[name], "number": number, "code": done.returncode, "said": done.stdout}
         with file.open("a", encoding="utf-8") as out:
@@ -79,6 +79,7 @@ def say(text: str, _: str = "") -> None:
 
 
 def main(root: str, feature: str, what: str, *more: str) -> int:
+    os.chdir(root)
     with open_feature(Path(root), feature, dict(os.environ)) as workspace:
         workspace.listener = in_words(say)
         workspace.milestone = WHAT[what](*more)

@@ -21,11 +21,17 @@ Files = Mapping[str, "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`failure` is why a change does not count, `flags` what is said of one that does, `runs` the checks' runs."""
+    """`failure` is why a change does not count, `warnings` what is said of one that does, `runs` the checks' runs, and
+    `tests` what its evidence says of tests."""
 
     failure: str
-    flags: str
+    warnings: tuple[str, ...]
     runs: Mapping[str, int]
+    tests: Mapping[str, Any]
+
+    @property
+    def flags(self) -> str:
+        return "; ".join(self.warnings)
 
 
 class Repository:
@@ -61,7 +67,7 @@ class Repository:
                 told = judge_tree(w, Story.of(story("US-001", **fields), 0),
                                   Candidate(tree, w.code_of(tree), self._green, files))  # fmt: skip
         self._project.git("reset", "--quiet", "--hard", "HEAD")
-        return Judged(told.failure, "; ".join(told.warnings), dict(about.check_runs))
+        return Judged(told.failure, tuple(told.warnings), dict(about.check_runs), told.tests)
 
     def _tree(self, name: str) -> str:
         return self._project.git("rev-parse", f"{name}^{{tree}}").strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.model import Session
-from tests.engine.building import PATIENCE_S, Project, assert_clean, build, open_feature, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, open_feature, story, works
 
 NOON = 1_900_000_000.0
 HOUR = 3600.0
@@ -273,8 +274,10 @@ def shift_clock(tmp_path: Path) -> Callable[[str], None]:
 
 def faked(project: Project, tmp_path: Path) -> subprocess.Popen[str]:
     env = {**project.env, "LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "faketime"),
-           "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # fmt: skip
-    return Project(project.repo, project.path, project.scenario, env).start("loop", "--max-iterations", "2")
+           "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    words = [sys.executable, "-P", "-m", "ralphy", "loop", "--max-iterations", "2"]
+    return subprocess.Popen(words, cwd=project.repo, env=env, start_new_session=True, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")  # fmt: skip
 
 
 def await_ends(project: Project, number: int) -> None:
