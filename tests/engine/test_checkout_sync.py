@@ -13,14 +13,13 @@ from ralphy.engine.feature.checkout_sync import (
     How,
     Moved,
     catch_up,
-    expect,
     follow,
     moved_by_person,
     record_branch_tip,
     why_hold,
 )
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.live_documents import edited, ids_of, lay_out, note_ours
+from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard
@@ -96,13 +95,6 @@ def test_a_clean_checkout_follows(project: Project) -> None:
     assert moved(project) is None
 
 
-def test_a_checkout_on_another_branch_is_not_touched(project: Project) -> None:
-    project.git("switch", "--quiet", "main")
-    assert land(project) == ((), [])
-    assert text(project, "src/base.py") == "BASE = 1\n"
-    assert status(project) == ""
-
-
 def test_everything_else_that_a_person_has_there_survives(project: Project) -> None:
     for path, content in {"src/kept.py": "1", "src/odd.py": "1"}.items():
         put(project, path, content)
@@ -172,38 +164,6 @@ def test_what_is_said_can_be_typed_and_keeps_the_changes(project: Project) -> No
     assert again(project) == ((), [])
 
 
-def test_an_index_that_is_locked_is_left_and_tried_again(project: Project) -> None:
-    lock = project.repo / ".git" / "index.lock"
-    lock.touch()
-    behind, said = land(project)
-    assert behind[0].why == f"{lock} is held: remove it if Git does not run there any more"
-    assert len(said) == 1
-    assert text(project, "src/base.py") == "BASE = 1\n"
-    lock.unlink()
-    assert again(project) == ((), [])
-    with opened(project) as w:
-        lay_out(w, tip_of(project))
-    assert status(project) == ""
-
-
-def test_what_lands_while_it_is_behind_is_brought_up_with_the_rest(project: Project) -> None:
-    put(project, "src/base.py", "MINE = 1\n")
-    land(project)
-    land(project, {"src/new.py": "NEW = 2\n", "src/third.py": "THIRD = 1\n"}, documents={"progress.txt": "more\n"})
-    put(project, "src/base.py", "BASE = 1\n")
-    assert again(project) == ((), [])
-    assert status(project) == ""
-    assert text(project, "src/new.py") == "NEW = 2\n"
-
-
-def test_a_reset_of_a_checkout_that_is_behind_ends_it(project: Project) -> None:
-    put(project, "src/base.py", "MINE = 1\n")
-    land(project)
-    project.git("reset", "--quiet", "--hard")
-    land(project, {"src/base.py": "BASE = 3\n"}, documents={})
-    assert (status(project), text(project, "src/base.py")) == ("", "BASE = 3\n")
-
-
 def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None:
     project.git("switch", "--quiet", "-c", "other", "main")
     put(project, "src/base.py", "OTHER = 1\n")
@@ -230,47 +190,11 @@ def test_a_kill_in_the_middle_is_completed_by_the_next_call(project: Project, mi
     assert moved(project) is None
 
 
-def test_a_kill_before_the_files_is_completed_from_what_was_expected(project: Project) -> None:
-    old = tip_of(project)
-    with opened(project) as w:
-        new = advance(project, DONE, CODE)
-        project.git("update-ref", f"refs/heads/{project.branch}", old)
-        expect(w, old, new)
-        project.git("update-ref", f"refs/heads/{project.branch}", new, old)
-    assert moved(project) is None
-    with opened(project) as w:
-        assert not edited(w, new)
-        lay_out(w, new)
-    assert again(project) == ((), [])
-    assert status(project) == ""
-
-
 def test_files_that_a_killed_git_had_written_already_are_no_obstacle(project: Project) -> None:
     put(project, "src/base.py", "BASE = 2\n")
     put(project, "src/new.py", "NEW = 1\n")
     (project.repo / "check.py").unlink()
     assert land(project) == ((), [])
-    assert status(project) == ""
-
-
-def test_an_edit_of_a_document_stays_and_holds_up_nothing(project: Project) -> None:
-    project.write("progress.txt", "# Progress\nmine\n")
-    assert land(project) == ((), [])
-    assert project.read("progress.txt") == "# Progress\nmine\n"
-    assert status(project) == " M docs/features/login/progress.txt".strip("\n")
-    with opened(project) as w:
-        assert list(edited(w, tip_of(project)).files) == ["progress.txt"]
-
-
-def test_a_document_that_is_staged_is_adopted_before_it_follows(project: Project) -> None:
-    project.write("progress.txt", "# Progress\nmine\n")
-    project.git("add", "--all")
-    behind, _ = land(project)
-    assert "docs/features/login/progress.txt" in behind[0].why
-    assert project.git("show", ":docs/features/login/progress.txt") == "# Progress\nmine"
-    with opened(project) as w:
-        note_ours(w, ids_of(w, edited(w, tip_of(project)).files))
-    assert land(project, {}, documents={"progress.txt": "# Progress\nmine\nUS-001\n"}) == ((), [])
     assert status(project) == ""
 
 
@@ -289,67 +213,12 @@ def test_a_linked_worktree_follows_too(project: Project, tmp_path: Path) -> None
     assert (status(linked), status(project)) == ("", "")
 
 
-def test_a_commit_by_hand_is_seen_and_gone_on_from(project: Project) -> None:
-    before = tip_of(project)
-    put(project, "src/mine.py", "MINE = 1\n")
-    project.git("add", "src/mine.py")
-    project.git("commit", "--quiet", "-m", "mine")
-    found = moved(project)
-    assert found == Moved(tip_of(project), before, How.COMMITTED)
-    with opened(project) as w:
-        record_branch_tip(w, found.tip)
-    assert moved(project) is None
-    land(project)
-    assert status(project) == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "how"),
-    [
-        (["commit", "--quiet", "--amend", "-m", "other words"], How.REWRITTEN),
-        (["reset", "--quiet", "--hard", "HEAD~1"], How.REWOUND),
-        (["rebase", "--quiet", "ahead"], How.REWRITTEN),
-        (["pull", "--quiet", "--no-rebase", "--no-edit", ".", "ahead"], How.COMMITTED),
-    ],
-)
-def test_what_a_person_did_to_the_branch_has_a_name(project: Project, words: list[str], how: How) -> None:
-    project.git("branch", "ahead", "main")
-    other = project.git("commit-tree", "main^{tree}", "-p", "main", "-m", "ahead")
-    project.git("update-ref", "refs/heads/ahead", other)
-    land(project)
-    before = tip_of(project)
-    project.git(*words)
-    found = moved(project)
-    assert found
-    assert (found.tip, found.before, found.how, found.undone) == (tip_of(project), before, how, {})
-    with opened(project) as w:
-        assert catch_up(w) == ()  # nothing is touched before it is known
-        record_branch_tip(w, found.tip)
-        lay_out(w, found.tip)
-    assert land(project, {"src/fourth.py": "1"}, documents={}) == ((), [])
-    assert status(project) == ""
-
-
 def test_a_branch_that_is_gone_is_said_to_be(project: Project) -> None:
     project.git("switch", "--quiet", "main")
     project.git("branch", "--quiet", "-D", project.branch)
     found = moved(project)
     assert found
     assert (found.tip, found.how) == ("", How.DELETED)
-
-
-def test_a_commit_from_behind_that_undoes_what_landed_is_found_out(project: Project) -> None:
-    put(project, "src/base.py", "MINE = 1\n")
-    land(project)
-    project.git("commit", "--quiet", "--all", "-m", "mine, and Ralphy's work undone")
-    found = moved(project)
-    assert found
-    assert found.how is How.COMMITTED
-    assert {"src/new.py", "check.py"} <= found.undone.keys()
-    with opened(project) as w:
-        tree = w.objects.graft(w.objects.tree_of(found.tip), found.undone)
-        assert w.objects.at(tree, "src/new.py")
-        assert not w.objects.at(tree, "check.py")
 
 
 def test_a_detached_head_at_the_tip_does_not_follow(project: Project) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +94,6 @@ def test_what_landed_replaces_what_ralphy_wrote_before(project: Project) -> None
     assert not edits(project)
 
 
-def test_nothing_is_read_while_nothing_differs(project: Project) -> None:
-    with opened(project) as w:
-        lay_out(w, tip_of(project))
-        time.sleep(0.03)  # a file that was written within the last tick of the clock is not trusted yet
-        lay_out(w, tip_of(project))
-    with opened(project) as w:
-        tip = tip_of(project)
-        assert lay_out(w, tip) == Laid()
-        assert w.objects._reader is None  # Git was not asked for anything
-
-
 def test_a_switch_to_the_branch_and_back_is_no_edit(project: Project) -> None:
     for _ in range(2):
         project.git("switch", "--quiet", project.branch)
@@ -119,22 +106,6 @@ def test_a_switch_to_the_branch_and_back_is_no_edit(project: Project) -> None:
         assert set(found.written) == set(DOCUMENTS)
         assert found.missing == ()  # the switch took them
     assert folder(project) == DOCUMENTS
-
-
-def test_a_switch_overwrites_an_older_version_without_complaint(project: Project) -> None:
-    advance(project, {"prd.json": DONE})
-    project.git("switch", "--quiet", project.branch)
-    assert project.read("prd.json") == DONE
-    assert not edits(project)
-
-
-def test_a_merge_into_main_takes_the_branch_s_version(project: Project) -> None:
-    advance(project, {"prd.json": DONE})
-    project.git("commit", "--quiet", "--allow-empty", "-m", "ahead")
-    project.git("merge", "--quiet", "--no-edit", project.branch)
-    assert project.read("prd.json") == DONE
-    assert status(project) == ""
-    assert not edits(project)
 
 
 def test_an_edit_is_found_on_every_branch(project: Project) -> None:
@@ -168,16 +139,6 @@ def test_an_edit_outlives_what_lands_and_is_merged_by_stories(project: Project) 
     assert list(taken.adoption) == ["prd.json"]
     assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"))
     assert not edits(project)
-
-
-def test_an_edit_that_is_adopted_is_not_adopted_again_after_a_kill(project: Project) -> None:
-    edit(project, title="Mine")
-    with opened(project) as w:
-        taken = take_in(w, tip_of(project), edited(w, tip_of(project)), {})
-    advance(project, {"prd.json": taken.adoption["prd.json"].decode()})  # killed before it was noted
-    advance(project, {"prd.json": plan(completed(), pending("US-002", title="Mine"))})
-    assert adopted(project).adoption == {}
-    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"))
 
 
 def test_an_edit_goes_below_what_is_landed_at_the_same_time(project: Project) -> None:
@@ -223,23 +184,6 @@ def test_new_documents_are_edits_and_what_git_ignores_is_none(project: Project) 
     assert edits(project).files == {"stories/US-002.md": b"# Two\n"}
 
 
-def test_git_is_asked_what_it_ignores_again_only_when_something_it_goes_by_has_changed(project: Project) -> None:
-    project.write("notes.md", "mine")
-    age(project)
-    with opened(project) as w:
-        time.sleep(0.03)  # a clock of files ticks slowly
-        assert "notes.md" in edited(w, tip_of(project)).files
-        known = w.checkout.not_ignored
-        assert "notes.md" in known[1]
-        assert "notes.md" in edited(w, tip_of(project)).files
-        assert w.checkout.not_ignored is known
-        project.write("PRD.md", "changed")
-        assert edited(w, tip_of(project)).files.keys() >= {"notes.md", "PRD.md"}
-        assert w.checkout.not_ignored is known
-        (project.repo / ".gitignore").write_text("notes.md\n")
-        assert edited(w, tip_of(project)).files == {"PRD.md": b"changed"}
-
-
 def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Project) -> None:
     (project.folder / "prd.json").unlink()
     age(project)
@@ -247,37 +191,12 @@ def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Projec
     found = laid(project)
     assert found.missing == found.written == ("prd.json",)
     assert laid(project).missing == ()
-
-
-def test_git_clean_takes_nothing_for_good(project: Project) -> None:
     project.git("clean", "-fdxq")
     age(project)
     assert set(laid(project).missing) == set(DOCUMENTS)
-    assert folder(project) == DOCUMENTS
-
-
-def test_a_removed_folder_comes_back(project: Project) -> None:
     shutil.rmtree(project.folder)
     laid(project)
     assert folder(project) == DOCUMENTS
-
-
-@pytest.mark.parametrize("emptied", ["", '{"userStories": []}'])
-def test_an_emptied_plan_is_a_question_and_no_edit(project: Project, emptied: str) -> None:
-    project.write("prd.json", emptied)
-    age(project)
-    taken = adopted(project)
-    assert taken.adoption == {}
-    assert taken.lost == ("US-001", "US-002")
-    assert project.read("prd.json") == emptied
-
-
-def test_a_completed_story_that_is_gone_is_a_question(project: Project) -> None:
-    advance(project, {"prd.json": DONE})
-    laid(project)
-    project.write("prd.json", plan(pending("US-002")))
-    taken = adopted(project)
-    assert (taken.adoption, taken.lost) == ({}, ("US-001",))
 
 
 def test_a_plan_that_cannot_be_read_waits_and_stays(project: Project) -> None:
@@ -415,27 +334,6 @@ def test_what_main_tracks_is_left_as_main_has_it(tmp_path: Path) -> None:
     assert project.read("PRD.md") == DOCUMENTS["PRD.md"]
 
 
-def test_what_main_tracks_is_read_once_however_often_it_is_looked_at(tmp_path: Path) -> None:
-    project = begun(tmp_path)
-    project.write("PRD.md", "# Of main\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "documents on main")
-    file = project.folder / "PRD.md"
-    while time.time_ns() - file.stat().st_ctime_ns < 50_000_000:
-        time.sleep(0.01)  # until a change would show in its times
-    laid(project)
-    opened_names: list[str] = []
-    is_on = [True]
-    sys.addaudithook(lambda name, args: opened_names.append(str(args[0])) if is_on[0] and name == "open" else None)
-    advance(project, {"SPEC.md": "# New\n"})
-    laid(project)
-    assert not edits(project)
-    is_on[0] = False
-    assert str(file) not in opened_names
-    file.write_text("# Of mine\n")
-    assert edits(project).files == {"PRD.md": b"# Of mine\n"}
-
-
 def test_a_link_in_the_place_of_a_document_is_not_written_through(project: Project) -> None:
     outside = project.repo.parent / "outside"
     outside.write_text("mine")
@@ -498,16 +396,3 @@ def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
     with opened(project) as w:
         unexclude(w.repository, w.feature)
     assert file.read_text() == "*.mine\n"
-
-
-def test_what_a_pattern_could_mean_is_escaped(tmp_path: Path) -> None:
-    odd = "docs/feat [x]*"
-    project = begun(tmp_path)
-    (project.repo / odd / "login").mkdir(parents=True)
-    (project.repo / odd / "login" / "PRD.md").write_text("x")
-    (project.repo / "docs" / "feat x").mkdir()
-    (project.repo / "docs" / "feat x" / "seen.md").write_text("x")
-    moved = Project(project.repo, f"{odd}/login", project.scenario, project.env)
-    with opened(moved) as w:
-        exclude(w.repository, f"{w.feature.path}/")
-    assert status(project) == '?? "docs/feat x/seen.md"'
