@@ -6,19 +6,16 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.ground import FEATURES, CannotRun, Effort, Ground, story, write
+from bench.ground import CannotRun, Effort, Ground, story, write
 from bench.report import Figure, Judged, Limit, each
-from ralphy.git.objects import Entry
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
 
 _MOST_NEW, _MOST_EDITED = 1.1, 2.2  # full runs in all, that of the story among them
-_FEATURE = f"{FEATURES}/proof"
 _CODE = "def add(a, b):\n    return a + b\n"
 _PYPROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\naddopts = "-q -p no:cacheprovider"\n'
 _TEST = "from calc import add\n\n\ndef test_{n}():\n{waits}    assert add({n}, 1) == {n} + 1\n"
@@ -70,60 +67,32 @@ def _prd() -> str:
     return json.dumps({"project": "bench", "branchName": "main", "description": "Proof", "userStories": [story(1)]})
 
 
-@contextmanager
-def _opened(ground: Ground, root: Path) -> Iterator[Workspace]:
-    from ralphy.config import load as settings
-    from ralphy.documents import feature_folder
-    from ralphy.engine.workspace.checkout import Checkout
-    from ralphy.engine.workspace.workspace import open_workspace
-    from ralphy.git import commands as git
-
-    found = feature_folder.find(root, FEATURES, _FEATURE, root)
-    config = settings.load(root, found.folder, env=ground.env).config
-    checkout = Checkout.of(git.discover(root, ground.env))
-    with open_workspace(checkout, found, config, settings.with_stack(config, ()), ground.env) as w:
-        yield w
-
-
-def _with(w: Workspace, green: str, change: Mapping[str, str]) -> str:
-    """The green tree with these files."""
-    if "tests/test_0.py" in change:
-        entry = w.objects.at(green, "tests/test_0.py")
-        text = (w.objects.read(entry.oid) or b"").decode() if entry else ""
-        change = {
-            **change,
-            "tests/test_0.py": text.replace("assert add(0, 1) == 0 + 1", "assert repr(add(0, 1)) == '1.0'"),
-        }
-    with w.objects.together():
-        files = {path: Entry("100644", w.objects.write("blob", text.encode())) for path, text in change.items()}
-    tree = w.objects.graft(green, files)
-    w.objects.persist(tree)
-    return tree
+def _files(w: Workspace, change: Mapping[str, str]) -> Mapping[str, str]:
+    """What a story writes, with the text of the file that it edits."""
+    if "tests/test_0.py" not in change:
+        return change
+    entry = w.objects.at(w.objects.tree_of("HEAD"), "tests/test_0.py")
+    text = (w.objects.read(entry.oid) or b"").decode() if entry else ""
+    edited = text.replace("assert add(0, 1) == 0 + 1", "assert repr(add(0, 1)) == '1.0'")
+    return {**change, "tests/test_0.py": edited}
 
 
 def _judged(ground: Ground, root: Path, change: Mapping[str, str]) -> tuple[float, float, float]:
     """(seconds to judge a story, runs of checks beside the first, seconds of a full run), as `ralphy prove` does."""
-    from ralphy.engine.lane_use.checks import run_checks
-    from ralphy.engine.lane_use.lane_layout import lay_out_clean
-    from ralphy.engine.lane_use.take_over import Candidate
-    from ralphy.engine.verify.baseline_records import record_baseline
+    from bench.judged import ask_before, candidate, opened
     from ralphy.engine.verify.verify import judge_tree
     from ralphy.engine.workspace.subject import Subject, working_on
     from ralphy.pipeline.model import Story
 
-    with _opened(ground, root) as w:
-        green = w.objects.tree_of("HEAD")
-        lay_out_clean(w, green)
+    with opened(root, "proof", ground.env) as w:
         began = time.perf_counter()
-        results = run_checks(w, "baseline", until_red=False)
+        ask_before(w)
         full_s = time.perf_counter() - began
-        record_baseline(w, w.code_of(green), results)
-        tree = _with(w, green, change)
+        taken = candidate(w, _files(w, change))
         about = Subject("US-00001")
-        files = tuple(path for path, _, _ in w.objects.changes(green, tree))
         began = time.perf_counter()
         with working_on(about):
-            told = judge_tree(w, Story.of(story(1), 0), Candidate(tree, w.code_of(tree), green, files))
+            told = judge_tree(w, Story.of(story(1), 0), taken)
         took_s = time.perf_counter() - began
     if told.failure:
         raise CannotRun(f"an honest story was rejected: {told.failure}")

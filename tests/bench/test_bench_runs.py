@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
 
 
-def bench(*words: str) -> subprocess.CompletedProcess[str]:
+def bench(*words: str, module: str = "bench") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bench", *words], cwd=ROOT, env=dict(os.environ),
+        [sys.executable, "-m", module, *words], cwd=ROOT, env=dict(os.environ),
         capture_output=True, encoding="utf-8", timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 

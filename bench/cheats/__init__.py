@@ -1,0 +1,1 @@
+"""Cheats and honest changes, as data, and what the judges say of each: `make cheats`."""
