@@ -52,8 +52,16 @@ def decide(snapshot: Snapshot, config: Config) -> d.Decision:
         if isinstance(decision, d.RunAgent):
             decision = _paid(snapshot, config, decision)
         if decision is not None:
-            return _never_in_a_merge(snapshot, decision)
+            return _never_in_a_merge(snapshot, _branch_first(snapshot, decision))
     return d.Done(_end_reason(snapshot))
+
+
+def _branch_first(s: Snapshot, decision: d.Decision) -> d.Decision:
+    """Where a commit of the person's tracks documents that would be written, they are written on the branch alone."""
+    if s.tree.is_on_branch or not s.tree.tracked or not isinstance(decision, (*_COMMITS, d.RunAgent)):
+        return decision
+    return busy(s) or baseline(s) or d.OpenBranch(f"starting branch {s.tree.feature_branch}: {s.tree.tracked} is "
+                                                  f"tracked on {s.tree.branch}")  # fmt: skip
 
 
 def _never_in_a_merge(s: Snapshot, decision: d.Decision) -> d.Decision:

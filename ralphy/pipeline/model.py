@@ -261,9 +261,10 @@ class Tree:
 
     `branch` is the feature's once its work has begun, before that the one it will begin at. `edited` lists changed
     files of the feature folder; `busy` names a merge or rebase that is in progress, of the feature's branch or, before
-    its work has begun, in this checkout. `obstacle` is a branch whose name leaves no room for the feature's.
-    `pushed` is the commit that the remote was last seen to have on that branch; `behind` is the branch's tip where its
-    work has not begun and it holds nothing new.
+    its work has begun, in this checkout (there a bisect, too). `obstacle` is a branch whose name leaves no room for the
+    feature's. `pushed` is the commit that the remote was last seen to have on that branch; `behind` is the branch's tip
+    where its work has not begun and it holds nothing new, `tracked` a document beside PRD.md that a person has
+    committed by then.
     """
 
     head: str
@@ -276,6 +277,7 @@ class Tree:
     obstacle: str = ""
     pushed: str = ""
     behind: str = ""
+    tracked: str = ""
 
     @property
     def is_on_branch(self) -> bool:

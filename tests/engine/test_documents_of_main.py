@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,52 @@ def on_branch(project: Project) -> list[str]:
     return [found["title"] for found in json.loads(project.code(f"{project.path}/prd.json"))["userStories"]]
 
 
+def test_from_the_first_command_to_the_merge_nothing_of_main_is_modified(project: Project) -> None:
+    project.write("TASKS.md", "# Tasks\n")
+    commit(project)
+
+    said = printed(project, "loop", "login")
+
+    assert "SPEC.md is ready for review" in said
+    assert project.git("status", "--short") == ""
+    assert pasted(project, said) == project.code(f"{project.path}/prd.json")
+    assert project.read("SPEC.md") == SPEC
+    project.git("switch", "--quiet", "-c", "other")
+    project.switch("main")
+    assert project.read("TASKS.md") == "# Tasks\n"
+
+    for _ in range(2):
+        project.approve()
+        printed(project, "loop", "login")
+        assert project.git("status", "--short") == ""
+        project.switch("other")
+        project.switch("main")
+    assert "Fast-forward" in project.git("merge", "--ff-only", project.branch)
+    assert set(project.statuses().values()) == {"completed"}
+    assert project.git("status", "--short") == ""
+
+
+@pytest.mark.parametrize("decides", [Project.approve, lambda project: project.write("REJECTED", "with a key")])
+def test_a_word_on_a_document_of_main_is_written_on_the_branch(
+    project: Project, decides: Callable[[Project], None]
+) -> None:
+    project.write("SPEC.md", SPEC)
+    commit(project)
+    assert project.loop().rest.reason.startswith("SPEC.md is ready for review")
+    decides(project)
+    project.loop(**ONE_RUN)
+    assert project.git("status", "--short") == ""
+    assert project.read("SPEC.md") == SPEC
+
+
+def test_red_checks_are_fixed_where_the_branch_will_begin(project: Project) -> None:
+    (project.repo / "src" / "base.py").write_text("BROKEN = 1\n", encoding="utf-8")
+    commit(project)
+    assert "fix them on main" in project.loop().rest.reason
+    assert project.refs("refs/heads/ralph") == []
+    assert project.git("status", "--short", "--untracked-files=no") == ""
+
+
 def test_story_by_story_and_gate_by_gate_nothing_freezes_and_each_view_says_the_same(project: Project) -> None:
     of_main = project.code(f"{project.path}/prd.json", "main")
     project.loop()
@@ -124,13 +171,11 @@ def test_a_persons_edits_of_what_main_tracks_reach_the_branch_and_main_s_version
 
 @pytest.mark.parametrize("point", ["branch_made", "documents_noted"])
 def test_a_kill_while_the_branch_begins_leaves_nothing_modified(project: Project, point: str) -> None:
-    project.loop()
-    project.approve()
     assert drive(project, "die", point, "1") == KILLED
 
-    project.loop(**ONE_RUN)
+    project.loop()
 
-    assert project.landed() == ["login/US-001"]
+    assert project.read("SPEC.md") == SPEC
     assert project.git("status", "--porcelain") == ""
 
 

@@ -37,6 +37,8 @@ from ralphy.engine.feature.live_documents import (
     is_known_version,
     lay_out,
     note_ours,
+    removed_here,
+    replace_if,
     wait_for_git,
 )
 from ralphy.engine.workspace.workspace import Workspace
@@ -381,9 +383,9 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     if busy := wait_for_git(w):
         raise Conflict(f"{busy} is in progress, and the documents of a new feature are read from the checkout",
                        where=w.feature.path, hint="finish it or abort it")  # fmt: skip
-    edits = edited(w, "")
+    edits, gone = edited(w, ""), removed_here(w)
     _refuse_ignored(w, before.head, edits)
-    files: dict[str, bytes | None] = {**edits.files}
+    files: dict[str, bytes | None] = {**dict.fromkeys(gone), **edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)
     commit = written_commit(w, before.head, subject, f"branch {w.feature.name}", files)
@@ -394,6 +396,8 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     here = ids_of(w, edits.files)
     theirs = [name for name, oid in here.items() if not is_known_version(w, w.feature.in_repository(name), oid)]
     note_ours(w, here)
+    for name, oid in gone.items():
+        replace_if(w.feature.file(name), w.objects.read(oid), lambda found: found is None)
     _tell_of_back(w, lay_out(w, commit), theirs)
     record_branch_tip(w, commit)
     return commit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ralphy.engine.feature.checkout_sync import begun_on
+from ralphy.engine.feature.live_documents import documents_at
 from ralphy.engine.workspace.workspace import Workspace, base_branch, fixed_base
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.git import commands as git
@@ -82,12 +83,19 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         obstacle="" if tip else git.branch_in_the_way(w.repository, mine),
         pushed=pushed(w, prd, mine),
         behind="" if is_begun else tip,
+        tracked="" if is_begun else _tracked(w, start),
     )
+
+
+def _tracked(w: Workspace, start: str) -> str:
+    """A document that Ralphy writes and that is committed where the branch will begin, or is checked out; else ""."""
+    names = documents_at(w, start).keys() | documents_at(w, git.head_of(w.repository)[1]).keys()
+    return min(names - {"PRD.md"}, key=lambda name: (name != "prd.json", name), default="")
 
 
 def _begun_here(w: Workspace) -> str:
     """The operation in this checkout, from which the documents of a new feature are read, that a person has begun."""
-    operation = git.operation_in_progress(w.repository)
+    operation = git.begun_by_person(w.repository)
     return f"{operation} in {w.repository.root}" if operation else ""
 
 

@@ -102,6 +102,12 @@ def is_tracked_here(w: Workspace, name: str) -> bool:
     return name in documents_at(w, git.head_of(w.repository)[1])
 
 
+def removed_here(w: Workspace) -> dict[str, str]:
+    """Name -> blob id of the documents that the commit that is checked out has, and the folder has not."""
+    here = documents_at(w, git.head_of(w.repository)[1])
+    return {name: oid for name, oid in here.items() if not os.path.lexists(w.feature.file(name))}
+
+
 def left_to_git(w: Workspace, tip: str) -> tuple[str, ...]:
     """The documents of the branch of which the commit that is checked out has a version of its own, prd.json first."""
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip)) if tip else {}

@@ -12,6 +12,7 @@ from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.git import commands as git
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided
 from ralphy.pipeline.forecast import forecast, what_is_left
@@ -31,12 +32,15 @@ _BOX = {"completed": "x", "failed": "!", "blocked": "-", "in_progress": "~"}
 
 
 def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()) -> None:
-    """Write TASKS.md, a view of prd.json that nobody reads back; `working` are the stories that agents work on."""
-    if not s.prd.stories:
+    """Write TASKS.md, a view of prd.json that nobody reads back; `working` are the stories that agents work on.
+
+    One that a person has committed stays as it is: Git would refuse to switch branches.
+    """
+    path = w.feature.in_repository("TASKS.md")
+    if not s.prd.stories or w.objects.at(w.objects.tree_of(git.head_of(w.repository)[1]), path):
         return
     text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
-        path = w.feature.in_repository("TASKS.md")
         if not begun_at(w) and not path.startswith(f"{w.config.project.features_dir}/"):
             exclude(w.repository, path)  # of a folder of one's own: its .gitignore goes with the feature's branch
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
