@@ -112,10 +112,10 @@ class Invocation:
         accept(repository.root, found.loosening, os.environ)
 
     def require_nothing_begun(self, repository: Repository) -> None:
-        """Raises Conflict in the middle of a merge or rebase: a feature that is made then could not begin."""
-        from ralphy.git.commands import operation_in_progress
+        """Raises Conflict in the middle of a merge, rebase or bisect: a feature that is made then could not begin."""
+        from ralphy.git.commands import begun_by_person
 
-        if operation := operation_in_progress(repository):
+        if operation := begun_by_person(repository):
             raise Conflict(f"{operation} in {repository.root} is in progress", hint="finish or abort it first")
 
     def feature(self, repository: Repository, name: str | None) -> Feature:

@@ -246,6 +246,11 @@ def operation_in_progress(repository: Repository) -> str:
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
 
 
+def begun_by_person(repository: Repository) -> str:
+    """The same, or "a bisect": what it has checked out is no commit at which a feature should begin."""
+    return operation_in_progress(repository) or ("a bisect" if (repository.git_dir / "BISECT_LOG").exists() else "")
+
+
 def identity_of(repository: Repository) -> str:
     """`Name <address>` as git knows the user."""
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, build, drive, story, works
+from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import changed, world_of
 
@@ -28,33 +28,36 @@ def attempt(project: Project, *words: str) -> None:
     assert done.returncode != 0
 
 
-UNFINISHED: dict[str, Callable[[Project], None]] = {
+UNFINISHED: dict[str, Callable[[Project], object]] = {
     "merge": lambda project: attempt(project, "merge", "theirs"),
     "rebase": lambda project: attempt(project, "rebase", "theirs"),
     "cherry-pick": lambda project: attempt(project, "cherry-pick", "theirs"),
     "revert": lambda project: attempt(project, "revert", "HEAD~1"),
+    "bisect": lambda project: project.git("bisect", "start", "HEAD", "HEAD~1"),
 }
 
 
 @pytest.mark.fault("G6")
 def test_what_a_person_has_begun_is_named_and_left_alone(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
     conflict(project)
     (project.repo / "src" / "base.py").write_text("BASE = 4\n", encoding="utf-8")
     project.git("commit", "-qam", "feat: more")
     for what, begin in UNFINISHED.items():
+        if what == "bisect":  # it delays nothing that has begun
+            continue
         begin(project)
         world = world_of(project)
         code, said = project.call("loop", "login")
         assert (code, f"a {what} in {project.repo} is in progress" in said) == (ExitCode.CONFLICT, True), said
         assert list(changed(world, world_of(project))) == []
         project.git(what, "--abort")
-    project.git("bisect", "start")  # it lays out commits as a switch does
-    project.git("bisect", "bad", "HEAD")
+    project.loop(**ONE_RUN)
+    UNFINISHED["bisect"](project)  # it lays out commits as a switch does
     world = world_of(project)
     ended = project.loop()
 
-    assert project.landed()[-1:] == ["login/US-001"], ended.text
+    assert project.landed()[-1:] == ["login/US-002"], ended.text
     assert list(changed(world, world_of(project))) == []
 
 
@@ -75,13 +78,13 @@ def test_in_the_middle_of_a_merge_nothing_is_written_before_a_new_feature_is_ref
     project = build(tmp_path, *([story("US-001")] if begun_with == "prd.json" else []))
     words = ("start", "People sign in", "--name", "sign") if begun_with == "a description" else ("loop", "login")
     conflict(project)
-    for what in ("merge", "rebase"):
+    for what in ("merge", "rebase", "bisect"):
         UNFINISHED[what](project)
         before = files_of(project)
         code, said = project.call(*words)
         assert (code, f"a {what}" in said, "is in progress" in said) == (ExitCode.CONFLICT, True, True), said
         assert files_of(project) == before
-        project.git(what, "--abort")
+        project.git(what, "reset" if what == "bisect" else "--abort")
     assert project.journal("run") == []
 
 
