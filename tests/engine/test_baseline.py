@@ -40,6 +40,15 @@ def test_a_red_baseline_halts_before_any_run_and_names_the_failures_until_it_is_
     assert project.loop().runs == ["US-001", "qa"]
 
 
+def test_checks_that_were_all_red_at_first_are_asked_about_broken_code_when_they_are_green(tmp_path: Path) -> None:
+    project = red(tmp_path, story("US-001"))
+    project.env["RALPHY_LANES_PROBE"] = "warn"
+    assert "probe skipped" in project.loop().text
+    (project.repo / "src" / "old.py").write_text("FINE = 1\n")
+    project.git("commit", "--quiet", "-am", "fix: it")
+    assert "Checking that the checks catch broken code" in project.loop().text
+
+
 def test_a_red_baseline_halts_before_the_spec_agent_too(tmp_path: Path) -> None:
     ended = red(tmp_path).loop()
 

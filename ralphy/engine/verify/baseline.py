@@ -70,7 +70,7 @@ class _Said:
 def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) -> None:
     """EnvironmentProblem if the checks stay green on sources that cannot work (`lanes.probe: stop`).
 
-    The answer is remembered for the same checks, manifests and lock files.
+    The answer is remembered for the same checks, manifests and lock files; where all are red there is none yet.
     """
     if w.config.lanes.probe == "off" or not w.checks:
         return
@@ -80,7 +80,8 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     key = cache_key(files_of(w.objects, tree), commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
     store = w.repository.state_dir / _MEMORY
     verdict = remembered(store, key) or _ask_on_broken_code(w, tree, before, is_mounted=is_mounted)
-    remember(store, key, verdict)
+    if any(result.is_green for result in before):
+        remember(store, key, verdict)
     for note in verdict.notes:
         w.say(note, WAITING)
     if verdict.problem and w.config.lanes.probe == "stop":
