@@ -7,26 +7,23 @@ import os
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from shutil import get_terminal_size
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ralphy.cli.ci import annotation, is_ci, is_github
-from ralphy.cli.footer import Footer, put
-from ralphy.cli.terminal import clean, painted, spelled, wants_colour
+from ralphy.cli.terminal import clean, wants_colour
 from ralphy.errors import ExitCode, RalphyError
-from ralphy.text.columns import columns_of
 from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import click
 
-    from ralphy.cli.footer import Row
+    from ralphy.cli.drawing import Terminal
     from ralphy.secrets.spellings import Values
 
 _NAMES = {
@@ -47,7 +44,7 @@ class Output:
     verbose: bool = False
     progress: bool = True
     color: str = "auto"
-    _footer: Footer = field(default_factory=Footer, compare=False)
+    _terminals: dict[TextIO, Terminal] = field(default_factory=dict, compare=False)
 
     @classmethod
     def plain(cls, words: Sequence[str]) -> Output:
@@ -58,11 +55,12 @@ class Output:
 
     def data(self, text: str | Sequence[str], value: Any) -> None:
         """The command's result: `value` as one line of JSON, or `text` for people, as lines if they have tones."""
-        lines = [text] if isinstance(text, str) else text
-        line = _json(value) if self.as_json else "\n".join(self._printed(line, sys.stdout) for line in lines)
-        if line:
-            sys.stdout.write(line.rstrip("\n") + "\n")
+        if self.as_json:
+            sys.stdout.write(f"{_json(value)}\n")
             sys.stdout.flush()
+            return
+        for line in filter(None, [text]) if isinstance(text, str) else text:
+            self._write(sys.stdout, line.rstrip("\n"), tone_of(line))
 
     def answer(self, name: str, text: str | Sequence[str], code: int = ExitCode.DONE, /, **fields: Any) -> int:
         """The result as `data` has it; its JSON is `ralphy/<name>@1` with these fields, `ok` if all is well.
@@ -80,31 +78,26 @@ class Output:
     def result(self, text: str) -> None:
         """A sentence on stdout that ends a run; as JSON the run's events have said it."""
         if not self.quiet and not self.as_json:
-            put(sys.stdout, f"{self._printed(text, sys.stdout)}\n")
+            with working_on(sys.stdout):
+                self._write(sys.stdout, text, tone_of(text))
 
     def event(self, value: Any) -> None:
-        """A line of JSON on the way; when nobody reads it any more, the work goes on all the same."""
+        """A line of JSON on the way."""
         put(sys.stdout, _json(value) + "\n")
 
     def say(self, text: str, tone: str = "") -> None:
         """A line of the log for people: stamped, on stderr."""
         if not self.quiet:
-            stamp = f"[{time.strftime('%H:%M:%S')}] "
-            self._tell(f"{stamp}{self._printed(text, sys.stderr, len(stamp), tone)}\n")
-
-    def _printed(self, text: str, stream: TextIO, indent: int = 0, tone: str = "") -> str:
-        """A text as it goes to a stream: harmless, without secrets, in its colour, broken between words."""
-        lines, tone = _wrapped(harmless(text), stream, indent), tone or tone_of(text)
-        return painted(lines, tone) if tone and wants_colour(stream, self.color, os.environ) else lines
+            self._tell(text, tone, time.strftime("[%H:%M:%S] "))
 
     def note(self, text: str, tone: str = "") -> None:
         """A line for people without a stamp."""
         if not self.quiet:
-            self._tell(f"{self._printed(text, sys.stderr, tone=tone)}\n")
+            self._tell(text, tone)
 
     def insist(self, text: str) -> None:
-        """A line of the log that is said however quiet it is to be."""
-        self._tell(f"ralphy: {self._printed(text, sys.stderr)}\n") if self.quiet else self.say(text)
+        """Print even with --quiet."""
+        self._tell(text, label="ralphy: ") if self.quiet else self.say(text)
 
     @property
     def is_live(self) -> bool:
@@ -112,38 +105,41 @@ class Output:
         wanted = self.progress and not self.quiet and not self.as_json and not is_ci(os.environ)
         return wanted and os.environ.get("TERM") != "dumb" and sys.stderr.isatty()
 
-    def stand(self, rows: Sequence[Row]) -> None:
-        """Have these rows stay below the log from now on."""
-        is_coloured = wants_colour(sys.stderr, self.color, os.environ)
-        lines = []
-        for row in rows:
-            parts = [(spelled(harmless(text), sys.stderr), tone) for text, tone in row]
-            width = sum(columns_of(text) for text, _ in parts)
-            lines.append(("".join(painted(text, tone) if is_coloured else text for text, tone in parts), width))
-        self._footer.show(sys.stderr, lines)
-
-    def typed(self) -> None:
-        """A line was typed below them."""
-        self._footer.typed()
-
-    def _tell(self, text: str) -> None:
-        """Write to stderr, above the lines that stay."""
-        self._footer.write(sys.stderr, _without_secrets(text))
-
     def ring(self) -> None:
         """Ring the terminal's bell."""
-        self._tell("\a")
+        with working_on(sys.stderr):
+            self.terminal(sys.stderr).bell()
+
+    def terminal(self, stream: TextIO) -> Terminal:
+        """What draws on a stream; always the same one: what scrolls and what stays below it know of each other."""
+        from ralphy.cli.drawing import Terminal  # rich takes longer to load than `status` takes
+
+        if stream not in self._terminals:
+            is_coloured = wants_colour(stream, self.color, os.environ)
+            self._terminals[stream] = Terminal(stream, is_coloured=is_coloured)
+        return self._terminals[stream]
+
+    def _tell(self, text: str, tone: str = "", label: str = "", label_tone: str = "") -> None:
+        with working_on(sys.stderr):
+            self._write(sys.stderr, text, tone or tone_of(text), label, label_tone)
+
+    def _write(self, stream: TextIO, text: str, tone: str, label: str = "", label_tone: str = "") -> None:
+        """Write a text without secrets and what a terminal would obey; as it is where nothing is drawn."""
+        if stream.isatty() or wants_colour(stream, self.color, os.environ):
+            self.terminal(stream).write(harmless(text), tone, label, label_tone)
+        else:
+            stream.write(f"{label}{harmless(text)}\n")
+            stream.flush()
 
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
         if self.as_json:
             self._json_error(error.exit_code, str(error), error.hint)
         else:
-            hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
-            said = _wrapped(f"{clean(str(error))}{hint}", sys.stderr, len("ralphy: "))
-            self._tell(f"{self._printed('ralphy:', sys.stderr, tone=BAD)} {said}\n")
+            hint = f"\n  hint: {error.hint}" if error.hint else ""
+            self._tell(f"{error}{hint}", label="ralphy: ", label_tone=BAD)
         if is_github(os.environ):
-            self._tell(f"{annotation('error', clean(error.what), clean(error.where), 'ralphy')}\n")
+            put(sys.stderr, f"{annotation('error', harmless(error.what), harmless(error.where), 'ralphy')}\n")
         return error.exit_code
 
     def usage_error(self, error: click.ClickException) -> int:
@@ -160,7 +156,7 @@ class Output:
         if self.as_json:
             self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report the output")
             return ExitCode.UNEXPECTED
-        sys.stderr.write(f"ralphy: unexpected: {clean(text)}\n  hint: run it again with -v and report the output\n")
+        sys.stderr.write(f"ralphy: unexpected: {harmless(text)}\n  hint: run it again with -v and report the output\n")
         if self.verbose or os.environ.get("RALPHY_LOG") == "debug":
             sys.stderr.write(traceback.format_exc())
         return ExitCode.UNEXPECTED
@@ -186,26 +182,20 @@ def without_secrets(line: bytes) -> bytes:
     return clear_json(line, lambda text: without_values(text, _secrets()))
 
 
-def _wrapped(text: str, stream: TextIO, indent: int = 0) -> str:
-    """A text with lines no longer than the terminal that the stream is, broken between words; else as it is.
-
-    `indent` is what stands before it on its first line, and in front of each line that is broken off.
-    """
-    if not stream.isatty():
-        return text
-    width = get_terminal_size().columns
-    return "\n".join(
-        _broken(line, width, 0 if number else indent, indent) for number, line in enumerate(text.split("\n"))
-    )
+@contextmanager
+def working_on(stream: TextIO) -> Iterator[None]:
+    """Write to the stream; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
+    try:
+        yield
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _broken(line: str, width: int, before: int, indent: int) -> str:
-    if before + len(line) <= width:
-        return line
-    inner = indent or len(line) - len(line.lstrip()) + 2
-    rows = wrap(line, width, initial_indent=" " * before, subsequent_indent=" " * inner, break_long_words=False,
-                break_on_hyphens=False, drop_whitespace=True)  # fmt: skip
-    return "\n".join(rows)[before:]
+def put(stream: TextIO, text: str) -> None:
+    """Write a text as it is."""
+    with working_on(stream):
+        stream.write(text)
+        stream.flush()
 
 
 def _json(value: Any) -> str:

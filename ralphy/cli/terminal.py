@@ -1,7 +1,7 @@
-"""Text as a terminal may have it: harmless, and in colour by meaning where that is wanted.
+"""Text as a terminal may have it: harmless, and in colour where that is wanted.
 
 That is on a terminal, unless NO_COLOR says no, or CLICOLOR_FORCE or FORCE_COLOR say yes anywhere; `--color always` and
-`never` beat them. A text is painted after it was cleaned.
+`never` beat them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
 
-# What stands for our own signs where a stream has no UTF-8; all others become "?".
-_ASCII = {"✓": "+", "✗": "x", "…": "...", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": "->"}
-_CODES = {GOOD: "32", BAD: "31", WAITING: "33", FAINT: "2", STRONG: "1"}
+# What stands for our own signs where a stream has no UTF-8, column by column; all others become "?".
+_ASCII = {"✓": "+", "✗": "x", "…": "~", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": ">", "–": "-"}
 OF_STATUS = {"completed": GOOD, "failed": BAD, "blocked": WAITING, "in_progress": STRONG, "pending": FAINT}
 
 
@@ -32,14 +31,6 @@ def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:
     if any(env.get(name, "0").lower() not in ("", "0", "false") for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
         return True
     return not is_ci(env) and env.get("TERM") != "dumb" and env.get("CLICOLOR", "1") != "0" and stream.isatty()
-
-
-def painted(text: str, tone: str) -> str:
-    """The text in the colour of a tone, line by line: a pager may cut in between."""
-    code = _CODES.get(tone)
-    if not code:
-        return text
-    return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in text.split("\n"))
 
 
 def clean(text: str) -> str:
@@ -60,9 +51,3 @@ def speak_ascii(*streams: TextIO) -> None:
     for stream in streams:
         if stream.encoding.lower().replace("-", "") != "utf8" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="ralphy")
-
-
-def spelled(text: str, stream: TextIO) -> str:
-    """A text as the stream will spell it."""
-    encoding = stream.encoding or "utf-8"
-    return text if text.isascii() else text.encode(encoding, stream.errors or "strict").decode(encoding)

@@ -9,22 +9,25 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ralphy.cli.footer import Row
-from ralphy.cli.run.panel import rows
+from rich.cells import cell_len
+
+from ralphy.cli.drawing import STYLES, Terminal
+from ralphy.cli.run.panel import panel
 from ralphy.cli.run.sentences import sentences
 from ralphy.cli.status.inbox import inbox_lines
 from ralphy.cli.status.look import feature_line
 from ralphy.documents.report_text import in_markdown
 from ralphy.pipeline import events as e
-from ralphy.text.columns import columns_of
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, tone_of
 from tests.cli.a_night import NOW, the_morning, the_night
 
 COLUMNS = 100
+Row = Sequence[tuple[str, str]]  # a line of texts, each with its tone
 _REPORT_LINES = 28
 _CELL, _LINE, _EDGE = 8.4, 20, 16
 _FILL = {GOOD: "#7ee787", BAD: "#ff7b72", WAITING: "#e3b341", FAINT: "#8b949e", STRONG: "#ffffff"}
@@ -48,8 +51,8 @@ def _texts(row: Row, y: int) -> str:
     found, column = [], 0
     for text, tone in row:
         kept = text.lstrip(" ")
-        x, columns = _EDGE + (column + len(text) - len(kept)) * _CELL, columns_of(kept.rstrip(" "))
-        column += columns_of(text)
+        x, columns = _EDGE + (column + len(text) - len(kept)) * _CELL, cell_len(kept.rstrip(" "))
+        column += cell_len(text)
         if columns:
             bold = ' font-weight="bold"' if tone == STRONG else ""
             found.append(
@@ -74,6 +77,16 @@ def _log() -> Iterator[Row]:
     for minute, event in enumerate(told):
         for text, tone in sentences(event):
             yield (f"[02:1{minute}:07] ", ""), (text[: COLUMNS - 11], tone)
+
+
+def _live() -> Iterator[Row]:
+    tones = {style: tone for tone, style in STYLES.items()}
+    console = Terminal(StringIO(), is_coloured=True)
+    console.width = COLUMNS
+    view = panel(the_night(), NOW, COLUMNS, 12)
+    assert view
+    for line in console.render_lines(view, pad=False):
+        yield [(segment.text, tones.get(str(segment.style), "")) for segment in line]
 
 
 def _view(name: str, status: str, phase: str, done: int, of: int, said: str, **more: Any) -> dict[str, Any]:
@@ -101,12 +114,11 @@ def _report() -> Iterator[Row]:
 
 def pictures() -> dict[str, str]:
     """Every picture, by the name of its file."""
-    panel = [*_log(), *rows(the_night(), NOW, COLUMNS, 12)]
     inbox = [((line, tone_of(line)),) for line in inbox_lines(FEATURES, feature_line)]
     return {
         "report.svg": drawn("ralphy report login", [(("$ ralphy report login", FAINT),), *_report()]),
         "inbox.svg": drawn("ralphy status --all", [(("$ ralphy status --all", FAINT),), *inbox]),
-        "live.svg": drawn("ralphy loop --jobs 3", panel),
+        "live.svg": drawn("ralphy loop --jobs 3", [*_log(), *_live()]),
     }
 
 

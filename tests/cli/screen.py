@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ralphy.text.columns import columns_of
+from rich.cells import cell_len
 
-_PIECES = re.compile(r"\x1b\[(\d*)([A-Za-z])|([^\x1b])", re.S)
+_PIECES = re.compile(r"\x1b\[([\d;]*|\?25)([A-Za-z])|([^\x1b])", re.S)
 
 
 class Screen:
@@ -28,18 +28,17 @@ class Screen:
             elif command == "A":
                 self._row -= int(number or 1)
                 assert self._row >= 0, "above the first row"
-            elif command == "J":
-                self._rows[self._row :] = [self._rows[self._row][: self._column]]
             elif command == "K":
-                del self._rows[self._row][self._column :]
+                assert number == "2", "the whole line"
+                self._rows[self._row] = []
             else:
-                assert command == "m", (number, command)
+                assert command == "m" or number == "?25", (number, command)
         return self
 
     def _put(self, sign: str) -> None:
         if sign in "\r\n":
             self._column = 0
-        if sign == "\n" or (sign != "\r" and self._column + columns_of(sign) > self.columns):
+        if sign == "\n" or (sign != "\r" and self._column + cell_len(sign) > self.columns):
             self._column, self._row = 0, self._row + 1
             self._rows += [[]] if self._row == len(self._rows) else []
         if sign not in "\r\n":

@@ -28,7 +28,7 @@ def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make)
         heard.until("to stop, type s and Return")
         heard.until("59 min 5")
         heard.until("left: the usage limit")
-        heard.until("\x1b[J")  # the next second is written over it
+        heard.until("\x1b[2K")  # the next second is written over it
         heard.send("s\n")
         heard.rest()
     assert process.returncode == 14

@@ -107,6 +107,9 @@ ALLOWED = {
     "ralphy/processes/program_run.py": {"psutil": "the same"},
     "ralphy/processes/resource_limits.py": {"psutil": "the same"},
     "ralphy/config/edit.py": {"ruamel": "it is made of it, and is itself imported when used"},
+    "ralphy/cli/drawing.py": {"rich": "it is made of it, and is itself imported when something is drawn"},
+    "ralphy/cli/run/live.py": {"rich": "it is imported where agents are run"},
+    "ralphy/cli/run/panel.py": {"rich": "the same"},
     "ralphy/cli/dashboard/web.py": {
         "starlette": "it is made of it, and is itself imported when used",
         "uvicorn": "the same",

@@ -67,7 +67,7 @@ class GateDialogue:
     def take(self, line: str) -> bool:
         """At a gate one of the letters, `n` also with remarks behind it; at a limit `s`. False ends the waiting."""
         if self._asked and not self._asked.gate:
-            self._output.typed()
+            self._live.typed()
             return line.strip().lower() not in ("s", "stop", "q", "n")
         if self._wants_remarks:
             return self._reject(line.strip())

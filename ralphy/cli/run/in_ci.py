@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.cli.ci import annotation, is_github
-from ralphy.cli.footer import put
-from ralphy.cli.output import harmless
+from ralphy.cli.output import harmless, put
 from ralphy.cli.report import moment, report_now
 from ralphy.cli.run import clarifying
 from ralphy.documents.questions import answered, open_questions, step_key

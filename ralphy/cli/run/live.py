@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from rich import live as rich_live
+from rich.control import Control
 
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.cli.footer import size_of
+from ralphy.cli.output import working_on
 from ralphy.cli.run.night import Evidence, Night, after
-from ralphy.cli.run.panel import rows
+from ralphy.cli.run.panel import calls_of, panel
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.forecast import usual_span
 from ralphy.text.durations import span
@@ -28,15 +32,12 @@ _LEAST_COLUMNS, _LEAST_LINES = 30, 8  # a smaller terminal belongs to the log al
 
 
 class Live:
-    """Shows a night as long as it is entered: `hear` has the events, a thread of its own lets the time pass.
-
-    Only what differs is drawn, twice a second at the most.
-    """
+    """Shows a night as long as it is entered: `hear` has the events, a thread of its own lets the time pass."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._night = Night(began=time.time())
-        self._drawn: tuple[Night, int, object] | None = None
+        self._view: rich_live.Live | None = None
         self._told_at = time.monotonic()
         self._is_paused = False
         self._over = threading.Event()
@@ -67,7 +68,12 @@ class Live:
         """A person is asked, and types on the last line, until the next act."""
         with self._drawing:
             self._is_paused = True
-            self._output.stand([])
+            self._clear()
+
+    def typed(self) -> None:
+        """A line was typed behind the last one: the cursor goes back to where rich left it."""
+        if self._view:
+            self._view.console.control(Control.move(0, -1))
 
     def _pass_time(self) -> None:
         while not self._over.wait(_REFRESH_S):
@@ -76,20 +82,41 @@ class Live:
     def tick(self, now: float, steady: float) -> None:
         """Show how things stand now."""
         if self._output.is_live:
-            self._draw(now)
+            with self._drawing, working_on(sys.stderr):
+                self._draw(now)
         elif steady - self._told_at >= _HEARTBEAT_S and (line := heartbeat(self._night, now)):
             self._told_at = steady
             self._output.say(line, FAINT)
 
     def _draw(self, now: float) -> None:
-        columns, lines = size_of(sys.stderr)
-        state = (self._night, int(now), (columns, lines))
-        with self._drawing:
-            if self._is_paused or state == self._drawn:
-                return
-            self._drawn = state
-            has_room = columns >= _LEAST_COLUMNS and lines >= _LEAST_LINES
-            self._output.stand(rows(self._night, now, columns - 1, lines // 2) if has_room else [])
+        console = self._output.terminal(sys.stderr)
+        width, height = console.size
+        has_room = width >= _LEAST_COLUMNS and height >= _LEAST_LINES and is_in_front(sys.stderr)
+        drawn = panel(self._night, now, width, height // 2) if has_room and not self._is_paused else None
+        if drawn is None:
+            self._clear()
+        elif self._view is None:
+            self._view = rich_live.Live(drawn, console=console, auto_refresh=False, transient=True,
+                                        redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+            self._view.start(refresh=True)
+            console.show_cursor()  # a person may type below
+        else:
+            self._view.update(drawn, refresh=True)
+
+    def _clear(self) -> None:
+        """Take the view away."""
+        if self._view:
+            with working_on(sys.stderr):
+                self._view.stop()
+            self._view = None
+
+
+def is_in_front(stream: TextIO) -> bool:
+    """Does the stream's terminal belong to this process's group, as far as that can be told?"""
+    try:
+        return os.tcgetpgrp(stream.fileno()) in (0, os.getpgrp())
+    except OSError:
+        return True
 
 
 def evidence_of(w: Workspace) -> Evidence:
@@ -108,8 +135,7 @@ def evidence_of(w: Workspace) -> Evidence:
 
 def heartbeat(night: Night, now: float) -> str:
     """One line: who works, for how long, and how often they have called a tool; "" if nobody does."""
-    said = []
-    for agent in night.agents.values():
-        calls = "1 tool call" if agent.calls == 1 else f"{agent.calls} tool calls"
-        said.append(f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {calls}")
-    return "; ".join(said)
+    return "; ".join(
+        f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {calls_of(agent)}"
+        for agent in night.agents.values()
+    )

@@ -1,20 +1,23 @@
-"""The live view as rows of text: what stands below the log of a running night."""
+"""The live view: what stands below the log of a running night, drawn with rich."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.cells import cell_len
+from rich.console import Group
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from ralphy.cli.drawing import STYLES
 from ralphy.cli.run.night import Night, Working
 from ralphy.cli.status.moments import moment
 from ralphy.pipeline.steps.names import CLARIFY
-from ralphy.text.columns import columns_of, within
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
-
-Part = tuple[str, str]  # a text and its tone
-Row = tuple[Part, ...]
 
 _GAP = "   "
 _WIDE, _BAR = 110, 40  # columns from which on lanes and models have room; columns of a bar at the most
@@ -22,19 +25,27 @@ _MOST_WAITING = 3
 _TOKENS = (("input", "in"), ("output", "out"), ("cache_read", "cache read"), ("cache_creation", "cache write"))
 
 
-def rows(night: Night, now: float, width: int, most: int) -> list[Row]:
-    """What there is to show of a night in so many columns; at most so many rows."""
-    found: list[Row] = [(("─" * width, FAINT),)]
-    if night.feature and not (night.rests and night.waiting.get(night.feature)):
-        found += [_progress(night, now, width), *_agents(night, now, width, most - 5)]
-        found += _flowing(_figures(night, now), width)
-    found += _flowing(_needs_you(night), width)
-    return [_cut(row, width) for row in found[: max(1, most)]] if found[1:] else []
+def panel(night: Night, now: float, width: int, most: int) -> Group | None:
+    """What there is to show of a night in so many columns and about so many rows; None for nothing."""
+    below = [*_flowing(_needs_you(night), width)]
+    if not night.feature or (night.rests and night.waiting.get(night.feature)):
+        return Group(_rule(), *below) if below else None
+    below = [*_flowing(_figures(night, now), width), *below]
+    return Group(_rule(), _progress(night, now, width), *_agents(night, now, width, most - 2 - len(below)), *below)
 
 
-def _progress(night: Night, now: float, width: int) -> Row:
+def _rule() -> Rule:
+    return Rule(characters="─", style=STYLES[FAINT])
+
+
+def _row(*parts: tuple[str, str]) -> Text:
+    """A line of texts, each in its tone; what has no room is left out."""
+    return Text.assemble(*((text, STYLES[tone]) for text, tone in parts), no_wrap=True, overflow="ellipsis")
+
+
+def _progress(night: Night, now: float, width: int) -> Text:
     """The feature, a bar of its stories, how long it has been going on, and how long it still may."""
-    parts: list[Part] = [(night.feature, STRONG)]
+    parts = [(night.feature, STRONG)]
     if night.stories:
         parts += [(" ", ""), *_bar(night, min(_BAR, width // 4)), (f" {night.completed} of {night.stories}", "")]
         parts += [(f", {len(night.failed)} failed", BAD)] if night.failed else []
@@ -42,10 +53,10 @@ def _progress(night: Night, now: float, width: int) -> Row:
     if (ahead := night.left_for_s) and not night.until:
         least, most = (span(seconds) for seconds in ahead)
         parts.append((f"{_GAP}ETA {least}" + (f" to {most}" if most != least else ""), ""))
-    return tuple(parts)
+    return _row(*parts)
 
 
-def _bar(night: Night, width: int) -> Iterator[Part]:
+def _bar(night: Night, width: int) -> Iterator[tuple[str, str]]:
     """A piece for each kind of story, as long as its share."""
     working = min(night.left, len({agent.subject for agent in night.agents.values()}))
     counts = ((night.completed, "█", GOOD), (len(night.failed), "x", BAD), (working, "▒", WAITING),
@@ -59,30 +70,36 @@ def _bar(night: Night, width: int) -> Iterator[Part]:
         before = upto
 
 
-def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Row]:
+def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Table | Text]:
     """A row for each agent; where none works, what is done instead or waited for."""
     agents = sorted(night.agents.values(), key=lambda agent: (agent.lane, agent.began))
     room = max(1, most)
-    shown = agents if len(agents) <= room else agents[: room - 1]
-    names = [_name(agent, width) for agent in shown]
-    column = max(map(columns_of, names), default=0)
-    for agent, name in zip(shown, names, strict=True):
-        padding = " " * (column - columns_of(name))
-        figures = f"{padding}{_clock(now - agent.began):>9}{_calls(agent):>15}{_GAP}"
-        doing = (f"! {agent.warned}", WAITING) if agent.warned else (agent.doing, "")
-        yield (("  " + name, ""), (figures, FAINT), doing)
-    if hidden := len(agents) - len(shown):
-        yield ((f"  and {hidden} more agents", FAINT),)
+    listed = agents if len(agents) <= room else agents[: room - 1]
+    if listed:
+        yield _table(listed, now, is_wide=width >= _WIDE)
+    if hidden := len(agents) - len(listed):
+        yield _row((f"  and {hidden} more agents", FAINT))
     if not agents and night.until:
         clock = moment(night.until, now).partition(" (")[0]
-        yield ((f"  until {clock}, {span(max(0.0, night.until - now))} left", WAITING), (f": {night.reason}", ""))
+        yield _row((f"  until {clock}, {span(max(0.0, night.until - now))} left", WAITING), (f": {night.reason}", ""))
     elif not agents:
-        yield ((f"  {night.reason}", WAITING if night.rests else FAINT),)
+        yield _row((f"  {night.reason}", WAITING if night.rests else FAINT))
 
 
-def _name(agent: Working, width: int) -> str:
-    name = f"{agent.subject} attempt {agent.attempt}"
-    return f"lane {agent.lane:<3} {name}{_GAP}{agent.model}" if width >= _WIDE and agent.lane else name
+def _table(agents: list[Working], now: float, *, is_wide: bool) -> Table:
+    """What each agent does, in columns."""
+    table = Table.grid(padding=(0, len(_GAP), 0, 0), expand=True)
+    for _ in range(3 if is_wide else 1):
+        table.add_column(no_wrap=True)
+    table.add_column(style=STYLES[FAINT], justify="right", no_wrap=True)
+    table.add_column(style=STYLES[FAINT], justify="right", no_wrap=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    for agent in agents:
+        name = f"{agent.subject} attempt {agent.attempt}"
+        names = (f"  lane {agent.lane}", name, agent.model) if is_wide else (f"  {name}",)
+        doing = Text(f"! {agent.warned}", STYLES[WAITING]) if agent.warned else Text(agent.doing)
+        table.add_row(*names, _clock(now - agent.began), calls_of(agent), doing)
+    return table
 
 
 def _clock(seconds: float) -> str:
@@ -91,11 +108,11 @@ def _clock(seconds: float) -> str:
     return f"{minutes}:{left:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{left:02}"
 
 
-def _calls(agent: Working) -> str:
+def calls_of(agent: Working) -> str:
     return "1 tool call" if agent.calls == 1 else f"{agent.calls} tool calls"
 
 
-def _figures(night: Night, now: float) -> Iterator[Part]:
+def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:
     """Money, tokens and limits; what is as it should be is left out."""
     of, evidence = "", night.evidence
     if evidence.budget_usd is not None:
@@ -103,8 +120,8 @@ def _figures(night: Night, now: float) -> Iterator[Part]:
     is_short = bool(of) and night.cost_usd >= 0.8 * (evidence.budget_usd or 0.0)
     yield marked(f"${night.cost_usd:.2f}{of}", night.is_rehearsed), WAITING if is_short else ""
     if any(night.tokens.values()):
-        said = ", ".join(f"{_short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
-        yield f"tokens: {said}", FAINT
+        counts = ", ".join(f"{_short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
+        yield f"tokens: {counts}", FAINT
     if evidence.calls_left is not None:
         yield f"{evidence.calls_left} runs left", WAITING if evidence.calls_left < 10 else FAINT
     for window in evidence.windows:
@@ -115,7 +132,7 @@ def _figures(night: Night, now: float) -> Iterator[Part]:
         yield f"circuit breaker: {evidence.breaker}", BAD
 
 
-def _needs_you(night: Night) -> Iterator[Part]:
+def _needs_you(night: Night) -> Iterator[tuple[str, str]]:
     """The features that wait at a gate."""
     names = sorted(night.waiting)
     if names:
@@ -125,16 +142,16 @@ def _needs_you(night: Night) -> Iterator[Part]:
         yield "ralphy status --all" if names[1:] else f"ralphy {verb} {names[0]}", STRONG
 
 
-def _flowing(groups: Iterator[Part], width: int) -> Iterator[Row]:
+def _flowing(groups: Iterator[tuple[str, str]], width: int) -> Iterator[Text]:
     """The groups one after the other, in as few rows as they need."""
-    row: list[Part] = []
+    row: list[tuple[str, str]] = []
     for text, tone in groups:
-        if row and sum(columns_of(said) for said, _ in row) + len(_GAP) + columns_of(text) > width:
-            yield tuple(row)
+        if row and cell_len("".join(before for before, _ in row)) + len(_GAP) + cell_len(text) > width:
+            yield _row(*row)
             row = []
         row += [(_GAP if row else "  ", ""), (text, tone)]
     if row:
-        yield tuple(row)
+        yield _row(*row)
 
 
 def _short(count: int) -> str:
@@ -143,14 +160,3 @@ def _short(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f}{sign}" if count < 100 * size else f"{count // size}{sign}"
     return str(count)
-
-
-def _cut(row: Row, width: int) -> Row:
-    """The row without what has no room."""
-    kept: list[Part] = []
-    for text, tone in row:
-        width -= columns_of(text)
-        if width < 0:
-            return (*kept, (within(text, width + columns_of(text)), tone))
-        kept.append((text, tone))
-    return tuple(kept)
