@@ -1,4 +1,4 @@
-"""The sender: one message for each thing, sent from a thread of its own, so that no receiver can hold up a run."""
+"""The sender: one message for each thing and one reminder, sent from a thread: no receiver can hold up a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ralphy.errors import RalphyError
 from ralphy.files.notes import read_note, write_note
-from ralphy.notify import receivers as how
 from ralphy.notify.receivers import Receiver, Undelivered
 from ralphy.pipeline.notices import Notice, is_quiet
 from ralphy.text.json_coerce import mapping_of, number_of
@@ -20,17 +19,6 @@ from ralphy.text.json_coerce import mapping_of, number_of
 _LOOK_S = 30.0  # how often the clock is looked at while something waits for an hour of the day
 _LIMIT_EVERY_S = 3600.0  # a limit that is met again and again is one thing
 _MOST_HELD = 50
-_MOST_REMINDERS = 5
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """What a person is waited for, and when they are reminded of it; each time takes twice as long."""
-
-    notice: Notice
-    at: float
-    every_s: float
-    left: int = _MOST_REMINDERS
 
 
 class Sender:
@@ -51,11 +39,10 @@ class Sender:
         self._remind_after_s = remind_after_s
         self._queue: queue.SimpleQueue[Notice | str | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._waiting: dict[str, _Waiting] = {}
+        self._reminders: dict[str, tuple[float, Notice]] = {}  # by feature, with when
         self._held: list[Notice] = []
         self._limit_at = 0.0
         self._broken: set[str] = set()
-        self._at_work: dict[str, threading.Thread] = {}
 
     def post(self, notice: Notice) -> None:
         """Have a notice sent; returns at once."""
@@ -93,11 +80,11 @@ class Sender:
                 self._forget(item)
 
     def _seconds_to_next(self) -> float | None:
-        if not self._held and not self._waiting:
+        if not self._held and not self._reminders:
             return None
         if self._is_quiet():
             return _LOOK_S
-        due = min((waiting.at for waiting in self._waiting.values()), default=0.0)
+        due = min((at for at, _ in self._reminders.values()), default=0.0)
         return 0.0 if self._held else max(0.0, min(due - time.time(), _LOOK_S))
 
     def _look(self) -> None:
@@ -107,14 +94,12 @@ class Sender:
         held, self._held = self._held, []
         for notice in held:
             self._tell(notice)
-        now = time.time()
-        for feature, waiting in list(self._waiting.items()):
-            if waiting.at <= now:
-                self._deliver(replace(waiting.notice, is_reminder=True))
-                waiting.every_s, waiting.left = waiting.every_s * 2, waiting.left - 1
-                waiting.at = now + waiting.every_s
-                if not waiting.left:
-                    del self._waiting[feature]
+        due = [feature for feature, (at, _) in self._reminders.items() if at <= time.time()]
+        for feature in due:
+            _, notice = self._reminders.pop(feature)
+            self._deliver(replace(notice, is_reminder=True))
+            known = read_note(self._note)
+            self._write({**known, feature: {**mapping_of(known.get(feature)), "is_reminded": True}})
 
     def _take(self, notice: Notice) -> None:
         if not self._is_quiet():
@@ -133,12 +118,13 @@ class Sender:
         is_known = told.get("key") == notice.key
         if not is_known and self._deliver(notice) and notice.stands:
             self._write({**read_note(self._note), notice.feature: {"key": notice.key, "at": now}})
-        if notice.needs_person and self._remind_after_s is not None and notice.feature not in self._waiting:
+        is_reminded = is_known and told.get("is_reminded")
+        if notice.needs_person and self._remind_after_s is not None and not is_reminded:
             since = number_of(told.get("at")) or now if is_known else now
-            self._waiting[notice.feature] = _Waiting(notice, since + self._remind_after_s, self._remind_after_s)
+            self._reminders[notice.feature] = since + self._remind_after_s, notice
 
     def _forget(self, feature: str) -> None:
-        self._waiting.pop(feature, None)
+        self._reminders.pop(feature, None)
         self._held = [notice for notice in self._held if not (notice.stands and notice.feature == feature)]
         known = read_note(self._note)
         if known.pop(feature, None) is not None:
@@ -154,29 +140,20 @@ class Sender:
         return is_quiet(self._quiet_hours, now.tm_hour * 60 + now.tm_min)
 
     def _deliver(self, notice: Notice) -> bool:
-        """Send to all at the same time; did it arrive anywhere? One that hangs is left behind."""
-        arrived: list[str] = []
-        threads = {}
-        for receiver in self._receivers:
-            if not (before := self._at_work.get(receiver.name)) or not before.is_alive():
-                thread = threading.Thread(target=self._send, args=(receiver, notice, arrived), daemon=True)
-                thread.start()
-                self._at_work[receiver.name] = threads[receiver.name] = thread
-        until = time.monotonic() + how.TIMEOUT_S + 1.0
-        for name, thread in threads.items():
-            thread.join(max(0.0, until - time.monotonic()))
-            if thread.is_alive():
-                self._failed(name, f"no answer in {how.TIMEOUT_S:.0f} s")
-        return bool(arrived)
+        """Send to all, one after the other; did it arrive anywhere?"""
+        arrived = [self._send(receiver, notice) for receiver in self._receivers]
+        return any(arrived)
 
-    def _send(self, receiver: Receiver, notice: Notice, arrived: list[str]) -> None:
+    def _send(self, receiver: Receiver, notice: Notice) -> bool:
         try:
             receiver.send(notice)
-            arrived.append(receiver.name)
         except Undelivered as error:
             self._failed(receiver.name, str(error))
         except Exception as error:  # whatever a library of somebody else's raises
             self._failed(receiver.name, f"{type(error).__name__}: {error}")
+        else:
+            return True
+        return False
 
     def _failed(self, name: str, why: str) -> None:
         if name not in self._broken:
