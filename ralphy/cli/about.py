@@ -19,7 +19,6 @@ _VARIABLE = "_RALPHY_COMPLETE"
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @with_options
 def help_(call: Invocation, words: tuple[str, ...]) -> int:
-    """Show help for Ralphy or a COMMAND."""
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
@@ -43,7 +42,6 @@ def _meant(context: click.Context, word: str) -> str:
 @click.command("version")
 @with_options
 def version(call: Invocation) -> int:
-    """Show the version."""
     return call.output.answer("version", f"ralphy {__version__}", version=__version__)
 
 
@@ -51,7 +49,7 @@ def version(call: Invocation) -> int:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @with_options
 def completion(call: Invocation, shell: str) -> int:
-    """Print the script that completes commands, options and features in a SHELL.
+    """It completes commands, options and features.
 
     \b
     bash: eval "$(ralphy completion bash)"     in ~/.bashrc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# command -> (module below ralphy.cli, help shown without importing it)
+# command -> (module below ralphy.cli, its summary: the docstring of the command says the rest)
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("setup.init", "Set up a repository for Ralphy; overwrite nothing."),
     "demo": ("setup.demo", "See the whole pipeline at work on a toy repository."),

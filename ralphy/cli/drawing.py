@@ -29,7 +29,8 @@ class Terminal(Console):
         """Print a text behind a label; on a terminal, long lines are broken between words."""
         first, *others = text.split("\n")
         rows = [*self._rows(first, label), *(row for line in others for row in self._rows(line))]
-        drawn = Text().append(label, STYLES[label_tone])
+        drawn = Text(label)
+        drawn.stylize(STYLES[label_tone], 0, len(label.rstrip()))
         self.print(drawn.append_text(Text("\n").join(Text(row, STYLES[tone]) for row in rows)))
 
     def _rows(self, line: str, label: str = "") -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 import click
 
 from ralphy import __version__
 from ralphy.cli.commands import COMMANDS, OTHER_WORDS, help_text
-from ralphy.cli.examples import with_examples
+from ralphy.cli.examples import same_as, with_examples
 from ralphy.cli.options import Group
 from ralphy.cli.output import Output
 from ralphy.errors import ExitCode, NotFound, RalphyError
@@ -33,6 +34,9 @@ class LazyGroup(Group):
         module = import_module(f"ralphy.cli.{COMMANDS[name][0]}")
         attribute = name.replace("-", "_")
         found: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
+        if not found.short_help:
+            found.short_help = COMMANDS[same_as(name)][1]
+            found.help = "\n\n".join(filter(None, (found.short_help, cleandoc(found.help or ""))))
         return with_examples(found, name)
 
     def instead_of(self, word: str) -> str:

@@ -111,6 +111,11 @@ class Invocation:
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
         accept(repository.root, found.loosening, os.environ)
 
+    def require_allowed(self, repository: Repository) -> None:
+        """Raises Conflict where a person has to look first: at settings that came from elsewhere, or are missing."""
+        self.require_settings(repository)
+        self.require_trusted(repository)
+
     def require_nothing_begun(self, repository: Repository) -> None:
         """Raises Conflict in the middle of a merge, rebase or bisect: a feature that is made then could not begin."""
         from ralphy.git.commands import begun_by_person

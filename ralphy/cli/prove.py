@@ -33,18 +33,11 @@ _SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
 @click.option("--if-any", is_flag=True, help="Succeed where no story landed.")
 @with_options
 def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, if_any: bool) -> int:
-    """Verify the committed stories again, without an agent: checks, kept tests, tests that fail without the story.
-
-    Works in any clone. By default it takes the stories between the base branch and HEAD; where there are none, those
-    on the branch of the only open feature. A FEATURE that is merged is found in the history. Exit code 11 if one of
-    them does not hold.
+    """Asks for the checks, kept tests, and tests that fail without the story. Works in any clone. By default it takes
+    the stories between the base branch and HEAD; where there are none, those on the branch of the only open feature. A
+    FEATURE that is merged is found in the history. Exit code 11 if one of them does not hold.
 
     --parts names the lines that no test needs. It takes at least one run of the story's tests for each change.
-
-    \b
-    ralphy prove
-    ralphy prove login --story US-003
-    ralphy prove origin/main..HEAD --json
     """
     repository = call.repository()
     call.require_trusted(repository)

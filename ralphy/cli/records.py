@@ -57,32 +57,24 @@ _TONES = {"run": STRONG, "thinking": FAINT, "text": FAINT, "warning": WAITING, "
 def logs(
     call: Invocation, story: str | None, feature: str | None, follow: bool, tail: int | None, raw: bool
 ) -> int:  # fmt: skip
-    """Show what the latest run of each open feature did, or all runs of a STORY (an id, or feature/id)."""
+    """The latest run of each open feature, or all runs of a STORY (an id, or feature/id)."""
     if raw and call.output.as_json:
         raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
     repository = call.repository()
     features, story_id = _addressed(call, repository, story, feature)
     emit = _emit_raw if raw else _emitter(call, repository)
     is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
-    told = RunLines(repository)
+    journal = RunLines(repository)
     if follow:
-        _follow(features, story_id, told, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
+        _follow(features, story_id, journal, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
     found = [run for folder in features for run in _chosen(runs(folder), story_id)]
     if not found:
         names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
         raise NotFound(f"no saved run of {names}", hint=" ".join(["ralphy why", *_only_name(features)]))
-    told.read_on()
-    lines = (line for run in found for line in _whole(run, told))
+    journal.read_on()
+    lines = (line for run in found for line in journal.whole(run))
     _emit_all(_last(filter(is_shown, lines), tail), emit)
     return ExitCode.DONE
-
-
-def _whole(run: Run, told: RunLines) -> Iterator[Line]:
-    """A run from its title to its end."""
-    yield told.title(run)
-    yield from told.reader(run).rest()
-    if ending := told.ending(run):
-        yield ending
 
 
 def _chosen(found: Sequence[Run], story: str) -> Sequence[Run]:
@@ -128,36 +120,37 @@ class _Followed:
     """A run whose lines are shown as they come: its title first, how it ended last, each once."""
 
     reader: Reader
-    told: RunLines
+    journal: RunLines
     has_begun: bool = False
     has_ended: bool = False
 
     def new(self) -> Iterator[Line]:
         if not self.has_begun:
             self.has_begun = True
-            yield self.told.title(self.reader.run)
+            yield self.journal.title(self.reader.run)
         yield from self.reader.new()
-        ending = None if self.has_ended else self.told.ending(self.reader.run)
+        ending = None if self.has_ended else self.journal.ending(self.reader.run)
         if ending:
             self.has_ended = True
             yield ending
 
 
 def _follow(
-    features: Sequence[Feature], story: str, told: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
+    features: Sequence[Feature], story: str, journal: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
 ) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
     with Wakeups([feature.folder for feature in features]) as wakeups:
         found = _runs_of(features)
         seen = {run.folder for run in found}
-        told.read_on()
-        readers = [_Followed(told.reader(run), told) for run in _chosen(found, story)]
+        journal.read_on()
+        readers = [_Followed(journal.reader(run), journal) for run in _chosen(found, story)]
         show(_last((line for reader in readers for line in reader.new()), tail))
         while True:
             new = [run for run in _runs_of(features) if run.folder not in seen]
             seen.update(run.folder for run in new)
-            told.read_on()
-            readers = [*readers[-1:], *(_Followed(told.reader(run), told) for run in new if story in ("", run.story))]
+            journal.read_on()
+            begun = [_Followed(journal.reader(run), journal) for run in new if story in ("", run.story)]
+            readers = [*readers[-1:], *begun]
             show(line for reader in readers for line in reader.new())
             wakeups.wait(RESYNC_S)
 
@@ -194,10 +187,7 @@ class Attempts(Group):
 
 @click.group("attempts", cls=Attempts, otherwise="list")
 def attempts() -> None:
-    """List, compare or restore failed attempts.
-
-    STORY is an id, or feature/id; a ref (refs/ralphy/…) names one attempt.
-    """
+    """STORY is an id, or feature/id; a ref (refs/ralphy/…) names one attempt."""
 
 
 @attempts.command("list")
@@ -300,10 +290,8 @@ def restore(call: Invocation, story: str, number: int) -> int:
 @click.command("audit")
 @with_options
 def audit(call: Invocation) -> int:
-    """Verify that the journal is unaltered: each line holds the digest of the line before it.
-
-    Reports the first line that was changed, removed, inserted or moved (exit code 4). Cannot detect that the end was
-    cut off, or that someone rewrote the whole file.
+    """Each line holds the digest of the line before it. Reports the first line that was changed, removed, inserted or
+    moved (exit code 4). Cannot detect that the end was cut off, or that someone rewrote the whole file.
     """
     path = call.repository().state_dir / "journal.jsonl"
     data = read_safely(path, 1 << 40) if path.exists() else b""

@@ -53,11 +53,9 @@ _SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n
               "the feature's folder.")  # fmt: skip
 @with_options
 def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, target: str | None) -> int:
-    """Report on a feature: what waits for you, what landed with its proof, what failed and why.
-
-    Then what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost, and
-    the next command. Without a name, on every open feature. Every run leaves the same as REPORT.md and REPORT.html in
-    the feature's folder.
+    """Also what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost,
+    and the next command. Without a name, on every open feature. Every run leaves the same as REPORT.md and REPORT.html
+    in the feature's folder.
     """
     if call.output.as_json and (as_page or opens or target):
         raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")

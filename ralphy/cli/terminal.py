@@ -10,7 +10,6 @@ import codecs
 import io
 
 from ralphy.cli.ci import is_ci
-from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # What stands for our own signs where a stream has no UTF-8, column by column; all others become "?".
 _ASCII = {"✓": "+", "✗": "x", "…": "~", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": ">", "–": "-"}
-OF_STATUS = {"completed": GOOD, "failed": BAD, "blocked": WAITING, "in_progress": STRONG, "pending": FAINT}
 
 
 def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:

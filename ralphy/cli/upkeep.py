@@ -33,9 +33,7 @@ _MB = 1 << 20
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be deleted; change nothing.")
 @with_options
 def gc(call: Invocation, dry_run: bool) -> int:
-    """Delete old attempts, runs and set-aside files, and let git pack the rest.
-
-    Keeps the newest attempts of each story (limits.keep_attempts), and all from the last two weeks; none of a merged
+    """Keeps the newest attempts of each story (limits.keep_attempts), and all from the last two weeks; none of a merged
     feature. Deletes lanes larger than lanes.max_gb, lanes of removed worktrees, and all lanes once every feature is
     merged or rejected. Does not touch branches, reflogs and objects younger than two weeks. Needs all checkouts of the
     repository to be idle.
@@ -72,10 +70,9 @@ def _would(names: Sequence[str]) -> list[str]:
 @click.option("--dry-run", "-n", is_flag=True, help="With --prune: show what would be deleted; change nothing.")
 @with_options
 def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool, dry_run: bool) -> int:
-    """List the lanes of this checkout, and those of removed worktrees: purpose, size, and current user.
-
-    A lane is a working tree that Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a
-    new one. Lanes in use stay. --prune looks at the lanes of all checkouts, and touches none whose checkout exists.
+    """Lists those of this checkout and of removed worktrees, with size and current user. A lane is a working tree that
+    Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a new one. Lanes in use stay.
+    --prune looks at the lanes of all checkouts, and touches none whose checkout exists.
     """
     if bool(removed) + is_all + prunes > 1:
         raise InvalidInput("use one of --rm, --all and --prune", hint="--all deletes every unused lane")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ralphy.documents.criteria import titled_lists
 from ralphy.pipeline.model import Story
+from ralphy.text.plain_text import printable
 
 MOST_BYTES = 64 * 1024
 _MOST_PATTERNS = 60
@@ -72,13 +73,13 @@ class ProgressEntry:
 
 def _guarded(text: str) -> str:
     """Text of an agent or a test run, unable to look like an entry, a rule or a terminal command."""
-    plain = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+    plain = printable(text, "\n\t")
     return re.sub(r"^(\s*)(#+ |---)", r"\1 \2", plain, flags=re.M)
 
 
 def _line(text: str) -> str:
     """Text on one line: the name of a file may hold a line break, or bytes that are not text."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    return printable(text, instead="�")
 
 
 def added(text: str, entry: ProgressEntry, started: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import CriterionAnswer, Finding, QaReport
+from ralphy.text.plain_text import printable
 
 _SEVERITIES = ("critical", "major", "minor", "info")
 _STATES = ("open", "resolved", "dropped", "noted")
@@ -114,4 +115,4 @@ def _finding(item: object, number: int, where: str) -> Finding:
 def _plain(value: object) -> str:
     """A scalar as text that may stand in prd.json; "" for all else: a list may stand for more than memory holds."""
     text = str(value)[:_MOST_TEXT] if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text).strip()
+    return printable(text, "\n").strip()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ralphy.pipeline.model import Answer
+from ralphy.text.plain_text import printable
 
 _SECTION = re.compile(r"^## ([A-Za-z0-9][A-Za-z0-9._-]*(?: step)?):[^\n]*\n(.*?)(?=^## |\Z)", re.M | re.S)
 _ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*[ \t]*(.*)\Z", re.M | re.S | re.I)
@@ -22,10 +23,15 @@ def step_key(step: str) -> str:
     return f"{step}{_STEP}"
 
 
+def key_of(question: Answer) -> str:
+    """The story's id, or what heads the section of a step."""
+    return step_key(question.step) if question.step else question.story
+
+
 def asked(text: str, key: str, title: str, question: str) -> str:
     """QUESTIONS.md with an open question for a story or step; an earlier section of it is replaced."""
     kept = without(text, key) or _INTRO
-    plain = "".join(c if c.isprintable() or c == "\n" else " " for c in question.strip())
+    plain = printable(question.strip(), "\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
     return f"{kept.rstrip()}\n\n## {key}: {title}\n\n{quoted}\n\nAnswer:\n"
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from ralphy.documents.report import Cost, Landed, Need, Report, Row
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
+from ralphy.text.plain_text import printable
 from ralphy.text.rehearsed import NOTE
 
 Clock = Callable[[float], str]
@@ -148,5 +149,5 @@ def _table(columns: Sequence[str], rows: Rows, right: int = 0) -> list[str]:
 
 def _plain(text: str) -> str:
     """Text on one line that is shown as it is."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = " ".join(printable(text).split())
     return _SPECIAL.sub(r"\\\g<0>", line)

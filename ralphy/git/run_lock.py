@@ -19,6 +19,20 @@ from ralphy.files.file_lock import is_taken
 _TRIES = 4  # somebody who only looks (`holder`) has it for microseconds: that is waited out
 
 
+# A Ralphy that comes to every feature in its turn.
+EVERY_FEATURE = ("watch", "loop")
+
+
+def covers(purpose: object, feature: str) -> bool:
+    """Does a Ralphy that has the lock for this purpose work on the feature?"""
+    return purpose in (*EVERY_FEATURE, purpose_of(feature))
+
+
+def purpose_of(feature: str) -> str:
+    """The purpose of a Ralphy that works on one feature."""
+    return f"feature {feature}"
+
+
 class Held(Conflict):
     """Another Ralphy holds the lock; `purpose` is what it says that it does."""
 

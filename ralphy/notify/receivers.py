@@ -24,6 +24,7 @@ from ralphy.config.values import Notify
 from ralphy.pipeline.notices import Notice
 from ralphy.processes.program_paths import find, own_environment
 from ralphy.secrets.known_values import clear_json, values_of, without_values
+from ralphy.text.plain_text import printable
 
 TIMEOUT_S = 10.0
 _MOST_SAID = 200
@@ -69,11 +70,7 @@ def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
     found = json.loads(cleared(notice, env))
     reminder = "Reminder: " if notice.is_reminder else ""
     lines = [str(found[name]) for name in ("text", "where", "command") if found[name]]
-    return _printable(f"{reminder}{found['title']}"), "\n".join(map(_printable, lines))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+    return printable(f"{reminder}{found['title']}"), "\n".join(map(printable, lines))
 
 
 def _desktop(env: Mapping[str, str], root: str, notice: Notice) -> None:
@@ -153,7 +150,7 @@ def _apprise(urls: tuple[str, ...], env: Mapping[str, str], notice: Notice) -> N
         raise Undelivered("apprise is not installed; in a clone of Ralphy: pip install '.[notify]'") from None
     service = apprise.Apprise()
     if not all(map(service.add, urls)):
-        raise Undelivered("an address is none that apprise knows")
+        raise Undelivered("invalid Apprise URL")
     title, text = _texts(notice, env)
     if not service.notify(title=title, body=text, body_format=apprise.NotifyFormat.TEXT):
         raise Undelivered("not all of its services took the message")

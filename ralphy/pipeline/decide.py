@@ -81,7 +81,7 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
         return None
     if marker.invalid:
         return d.SetAside(f"STOP {marker.invalid}", "STOP")
-    return d.Stop("a STOP file asks to end here")
+    return d.Stop("found a STOP file")
 
 
 def _closed(s: Snapshot, _: Config) -> d.Decision | None:
@@ -123,7 +123,7 @@ def _request(s: Snapshot, _: Config) -> d.Decision | None:
     change = s.request.change
     if change and change.verb is not Verb.ADD and s.session.in_work:
         if not change.story:
-            return d.Await(f"{change.verb.value} is queued: it is done when nobody works on a story")
+            return d.Await(f"{change.verb.value} is queued: it is done when no agent works on a story")
         if change.story in s.session.stories_in_work:
             return None  # when its run has ended
     what = " ".join(part for part in (change.verb.value, change.story) if part) if change else s.request.invalid
@@ -135,7 +135,7 @@ def _pause(s: Snapshot, config: Config) -> d.Decision | None:
         return d.Halt(s.session.fatal, ExitCode.ENVIRONMENT)
     if s.session.troubles >= _MOST_TROUBLES:
         return d.Halt(f"the provider failed {s.session.troubles} times in a row: {s.history.retry_reason}; "
-                      "start again to go on", ExitCode.ENVIRONMENT)  # fmt: skip
+                      "run it again to resume", ExitCode.ENVIRONMENT)  # fmt: skip
     return pause(s, config, s.history.retry_reason, s.history.retry_at)
 
 
@@ -143,7 +143,7 @@ def _paid(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
     """The run, unless a question, a merge, the baseline or a budget stands against it."""
     step = step_of(run.step)
     if s.session.in_work and step is not STORY:
-        return d.Await(f"the {run.step} step begins when nobody works on a story")
+        return d.Await(f"the {run.step} step begins when no agent works on a story")
     if run.story is None:
         past = s.history.of(run.step, None)
         if rest := _question(s, run.step) or _worn_out(s, past, run.step):
@@ -167,12 +167,12 @@ def _question(s: Snapshot, step: str) -> d.Decision | None:
 
 def _worn_out(s: Snapshot, past: StoryHistory, step: str) -> d.Halt | None:
     """A document's step that failed too often; one whose answer was asked for comes first."""
-    again = f"to try it again: `ralphy redo {step} {s.feature}`"
+    again = f"To try again, run `ralphy redo {step} {s.feature}`"
     if past.attempts > MENDS:
-        return d.Halt(f"the {step} agent failed {past.attempts} times, last: {past.last_failure}; {again}",
+        return d.Halt(f"the {step} agent failed {past.attempts} times, last: {past.last_failure}. {again}",
                       ExitCode.STORIES_OPEN)  # fmt: skip
     dead = too_many_deaths(past, f"the {step} step")
-    return d.Halt(f"{dead}; {again}", ExitCode.STORIES_OPEN) if dead else None
+    return d.Halt(f"{dead}. {again}", ExitCode.STORIES_OPEN) if dead else None
 
 
 def waiting_gate(s: Snapshot, config: Config) -> str:

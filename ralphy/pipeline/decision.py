@@ -40,12 +40,13 @@ class Wait(Rest):
 class Halt(Rest):
     """Nothing more can be done until something changes, or until the epoch seconds `until`.
 
-    `late` is the step that has used its time.
+    `late` is the step that has used its time; a person may have rejected the feature (`is_rejected`).
     """
 
     exit_code: int = ExitCode.STORIES_OPEN
     until: float | None = None
     late: str = ""
+    is_rejected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

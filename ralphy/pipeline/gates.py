@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Approval, Artifact, Marker, Snapshot
 from ralphy.pipeline.preconditions import is_red, red_tests
@@ -31,7 +30,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
         how = "with remarks" if rejected.text.strip() else "without remarks"
         return d.Reject(f"REJECTED was found {how}", gate, rejected.text.strip())
     if said and said.verdict == "rejected":
-        return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate} {s.feature}`", ExitCode.STORIES_OPEN)
+        return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate} {s.feature}`", is_rejected=True)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
     is_again = is_handed_in_again(s, gate, step.content(s))
@@ -59,7 +58,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
 def _changed(s: Snapshot, step: Step) -> str:
     """Which document is not the one that was approved last."""
     was = [a.digest for a in s.prd.approvals if a.gate == step.name and a.verdict == "approved"][-1].split("+")
-    return next((name for name in (step.document, *step.beside) if s.digest(name) not in was), step.document)
+    return next((name for name in step.at_gate if s.digest(name) not in was), step.document)
 
 
 def _why_invalid(s: Snapshot, step: Step, name: str) -> str:
@@ -76,7 +75,7 @@ def _why_invalid(s: Snapshot, step: Step, name: str) -> str:
 
 def newest_of(s: Snapshot, step: Step) -> tuple[str, Artifact] | None:
     """The document that changed last of those that a gate is about, with its name; None if its own is not there."""
-    there = [(name, s.artifacts[name]) for name in (step.document, *step.beside) if name in s.artifacts]
+    there = [(name, s.artifacts[name]) for name in step.at_gate if name in s.artifacts]
     return max(there, key=lambda one: one[1].ctime_ns) if step.document in s.artifacts else None
 
 

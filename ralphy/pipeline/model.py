@@ -325,7 +325,7 @@ class Session:
     `refused` is why a push failed, with the exit code for that.
     `fatal` is why no agent can run at all; `troubles` counts passing troubles of the provider in a row,
     `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was last waited for,
-    whatever the clock says of it. `short_since` is since when there is no room on the disk (0: there is),
+    whatever the clock says of it. `short_since` is since when the disk is full (0: there is),
     `cut_short` why the open run is to be closed without counting, `times_cut` how often that was. `in_work` are the
     runs that go on now, `ended_at` is when the last one ended, on the steady clock. `parts` is what was found of the
     parts of landed stories and is not committed yet, `parts_s` how long a review waited for that.

@@ -201,7 +201,7 @@ def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
     if left >= takes:
         return None
     return d.Halt(f"${left:.2f} of the budget of ${most} are left, and {run.story} will take about ${takes:.2f} if it "
-                  f"goes on as before, so it is not begun: {what_is_left(s)}; start again with a higher --max-cost "
+                  f"goes on as before, so it is not begun: {what_is_left(s)}; run it again with a higher --max-cost "
                   "(limits.max_cost_usd)", ExitCode.BUDGET)  # fmt: skip
 
 

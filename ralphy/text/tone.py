@@ -12,6 +12,15 @@ WAITING: Final = "waiting"
 FAINT: Final = "faint"
 STRONG: Final = "strong"
 
+# A story's status -> its sign and its tone, wherever it is shown.
+OF_STATUS: Final = {
+    "completed": ("✓", GOOD),
+    "failed": ("✗", BAD),
+    "blocked": ("-", WAITING),
+    "in_progress": ("…", STRONG),
+    "pending": ("·", FAINT),
+}
+
 
 class Toned(str):
     """A sentence with a tone; for everybody who does not care, it is plain text."""

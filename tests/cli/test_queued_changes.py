@@ -109,7 +109,7 @@ def test_stop_is_said_to_be_seen_while_the_agent_works(made: Make) -> None:
         agent.begun.wait()
         (project.folder / "STOP").touch()
         assert process.stderr
-        Heard(process.stderr.fileno()).until("STOP is seen: finishing this run, then stopping")
+        Heard(process.stderr.fileno()).until("STOP found: finishing this run, then stopping")
         agent.go_on()
         assert ended(process)[0] == 130
     assert project.statuses() == {"US-001": "completed"}

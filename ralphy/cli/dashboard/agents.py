@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from ralphy.cli.run.run_lines import RunLines
 from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
-from ralphy.state.kept_streams import Line, Reader, Run, runs
+from ralphy.state.kept_streams import Reader, runs
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
@@ -49,17 +48,17 @@ class Agents:
             self._open(began.keys() - self._readers.keys())
 
     def _open(self, wanted: set[str]) -> None:
-        told = RunLines(self._repository)
-        told.read_on()
-        self._readers |= {run.run: told.reader(run) for run in runs(self._feature) if run.run in wanted}
+        journal = RunLines(self._repository)
+        journal.read_on()
+        self._readers |= {run.run: journal.reader(run) for run in runs(self._feature) if run.run in wanted}
 
     def read(self) -> list[dict[str, Any]]:
         """What each does now, by lane; reads only what its stream has got since."""
         for run, reader in self._readers.items():
             for line in reader.new():
                 if line.text:
-                    said = harmless(as_in_the_checkout(str(line.value["text"]), self._repository))
-                    event = AgentActivity(run=run, activity=str(line.value["kind"]), text=said)
+                    text = harmless(as_in_the_checkout(str(line.value["text"]), self._repository))
+                    event = AgentActivity(run=run, activity=str(line.value["kind"]), text=text)
                     self._night = after(event, self._night)
         rows = [{"run": run, **asdict(one)} for run, one in self._night.agents.items()]
         return sorted(rows, key=lambda row: (row["lane"], row["began"]))
@@ -68,16 +67,9 @@ class Agents:
 def log_of(call: Invocation, name: str, story: str) -> list[str]:
     """The last lines of a story's runs, or of the feature's newest run."""
     repository = call.repository()
-    feature, told = call.feature(repository, name), RunLines(repository)
-    told.read_on()
+    feature, journal = call.feature(repository, name), RunLines(repository)
+    journal.read_on()
     found = runs(feature)
     chosen = [run for run in found if story in (run.story, run.step)] if story else found[-1:]
-    lines = deque((line for run in chosen for line in _whole(run, told) if line.text), maxlen=_MOST_LINES)
+    lines = deque((line for run in chosen for line in journal.whole(run) if line.text), maxlen=_MOST_LINES)
     return [harmless(as_in_the_checkout(line.text, repository)) for line in lines]
-
-
-def _whole(run: Run, told: RunLines) -> Iterator[Line]:
-    yield told.title(run)
-    yield from told.reader(run).rest()
-    if ending := told.ending(run):
-        yield ending

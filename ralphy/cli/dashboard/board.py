@@ -17,8 +17,8 @@ from ralphy.cli.output import Output, error_body, without_secrets
 from ralphy.cli.report import past_now, report_on
 from ralphy.cli.status.inbox import command_of, section_of
 from ralphy.cli.status.look import standing
-from ralphy.cli.stories.gates import shown_at
-from ralphy.documents.questions import open_questions, step_key
+from ralphy.cli.stories.gates import documents_at, gate_digest
+from ralphy.documents.questions import key_of, open_questions
 from ralphy.engine.view.status import decided
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular
@@ -117,9 +117,9 @@ def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
     if not gate:
         return None
     step = step_of(gate)
-    documents = [name for name in (step.document, *step.beside, "TASKS.md") if w.feature.file(name).is_file()]
-    return {"gate": gate, "document": step.document, "documents": documents, "has_changes": CODE in step.inputs,
-            "seen": shown_at(w, s, gate), "notes": [note for note in step.notes(s) if note]}  # fmt: skip
+    return {"gate": gate, "document": step.document, "documents": documents_at(w, gate),
+            "has_changes": CODE in step.inputs, "seen": gate_digest(w, s, gate),
+            "notes": [note for note in step.notes(s) if note]}  # fmt: skip
 
 
 def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
@@ -127,7 +127,7 @@ def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
     text = (read_regular(w.feature.file("QUESTIONS.md")) or b"").decode("utf-8", "replace")
     titles = {story.id: story.title for story in s.prd.stories}
     return [
-        {"key": step_key(asked.step) if asked.step else asked.story, "question": asked.question,
+        {"key": key_of(asked), "question": asked.question,
          "title": titles.get(asked.story, "") or f"the {asked.step} step"}
         for asked in open_questions(text)
     ]  # fmt: skip

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 def dashboard(
     call: Invocation, feature: str | None, web: bool, port: int, hosts: Sequence[str], opens: bool
 ) -> int:  # fmt: skip
-    """Watch features and agents live on a page; approve, reject, answer and stop from there.
-
-    Serves the page on 127.0.0.1 and prints its address, until Ctrl-C. It needs the extra web. --json prints what the
-    page shows, once.
+    """You can approve, reject, answer and stop from there. Serves the page on 127.0.0.1 and prints its address, until
+    Ctrl-C. It needs the extra web. --json prints what the page shows, once.
     """
     repository = call.repository()
     name = call.feature(repository, feature).name if feature else ""

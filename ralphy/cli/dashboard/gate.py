@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from ralphy.cli.dashboard.board import again, gate_of
 from ralphy.cli.output import harmless
+from ralphy.cli.run.clarifying import QUESTIONS, answer_in_questions
 from ralphy.cli.run.dialogue import changes_of_the_code
 from ralphy.cli.stories.gates import mark, stop
-from ralphy.documents.questions import answered, open_questions, step_key
 from ralphy.engine.feature.documents import to_read
 from ralphy.engine.view.observe import observe
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import read_regular, replace_file
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
@@ -38,15 +37,12 @@ def reject(call: Invocation, feature: str, remarks: str, seen: str) -> str:
 def answer(call: Invocation, feature: str, key: str, words: str) -> str:
     """Write an answer below the question of a story or step in QUESTIONS.md."""
     if not words.strip():
-        raise InvalidInput("an answer needs words")
+        raise InvalidInput("the answer is empty")
     call = again(call)
     with call.workspace(feature) as w:
         call.lay_out(w)
-        path = w.feature.file("QUESTIONS.md")
-        text = (read_regular(path) or b"").decode("utf-8", "surrogateescape")
-        if key not in {step_key(one.step) if one.step else one.story for one in open_questions(text)}:
-            raise Conflict(f"no question of {key} is open in {w.feature.in_repository('QUESTIONS.md')}")
-        replace_file(path, answered(text, key, words).encode("utf-8", "surrogateescape"), durable=False)
+        if not answer_in_questions(w, {key: words}):
+            raise Conflict(f"{key} has no open question in {w.feature.in_repository(QUESTIONS)}")
     return f"answered {key}"
 
 
@@ -62,5 +58,5 @@ def document(call: Invocation, feature: str, name: str) -> str:
         if gate and name == "changes" and gate["has_changes"]:
             return harmless(changes_of_the_code(w))[:_MOST_SHOWN]
         if not gate or name not in gate["documents"]:
-            raise NotFound(f"{name} is not waiting to be read", hint=f"ralphy why {feature}")
+            raise NotFound(f"{name} is not up for review", hint=f"ralphy why {feature}")
         return harmless(to_read(w, name).decode("utf-8", "replace"))[:_MOST_SHOWN]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.documents import questions
 from ralphy.errors import Conflict, ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import clarifications
@@ -14,7 +15,11 @@ from ralphy.pipeline.clarifications import DOCUMENT, Clarification
 from ralphy.pipeline.steps.clarify import CLARIFY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ralphy.engine.workspace.workspace import Workspace
+
+QUESTIONS = "QUESTIONS.md"
 
 
 def open_questions(w: Workspace) -> list[Clarification]:
@@ -32,18 +37,31 @@ def answer(w: Workspace, question: str, words: str) -> bool:
     return True
 
 
-def _text(w: Workspace) -> str:
-    return (read_regular(w.feature.file(DOCUMENT)) or b"").decode("utf-8", "surrogateescape")
+def open_keys(w: Workspace) -> list[str]:
+    """The stories and steps with an open question in QUESTIONS.md."""
+    return [questions.key_of(one) for one in questions.open_questions(_text(w, QUESTIONS))]
+
+
+def answer_in_questions(w: Workspace, words: Mapping[str, str]) -> list[str]:
+    """Write each answer below the open question of its story or step; gives those that have one."""
+    text, keys = _text(w, QUESTIONS), [key for key in open_keys(w) if key in words]
+    for key in keys:
+        text = questions.answered(text, key, words[key])
+    if keys:
+        replace_file(w.feature.file(QUESTIONS), text.encode("utf-8", "surrogateescape"), durable=False)
+    return keys
+
+
+def _text(w: Workspace, name: str = DOCUMENT) -> str:
+    return (read_regular(w.feature.file(name)) or b"").decode("utf-8", "surrogateescape")
 
 
 @click.command("clarify")
 @feature_argument
 @with_options
 def clarify(call: Invocation, feature: str | None) -> int:
-    """Have an agent ask what PRD.md leaves open, whatever clarify.ask says; show the questions without an answer.
-
-    Answer in CLARIFICATIONS.md. The specification waits until each question has an answer, or is left to the agents by
-    `ralphy approve`.
+    """An agent asks, whatever clarify.ask says; the questions without an answer are shown. Answer in CLARIFICATIONS.md.
+    The specification waits until each question has an answer, or is left to the agents by `ralphy approve`.
     """
     from ralphy.cli.run.drivers import drive
 

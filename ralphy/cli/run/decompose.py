@@ -43,10 +43,9 @@ def decompose(
     call: Invocation, prd: str, name: str | None, granularity: str | None, max_cost: float | None,
     with_script: bool | None, dry_run: bool,
 ) -> int:  # fmt: skip
-    """Turn a PRD into SPEC.md and stories that wait for approval; build nothing.
-
-    A PRD.md outside of docs/features/ is copied into a new feature. An agent writes the stories; they are refused if
-    their dependencies are unknown or circular. ralph.sh is a loop over them that runs without Ralphy.
+    """The stories wait for approval. A PRD.md outside of docs/features/ is copied into a new feature. An agent writes
+    the stories; they are refused if their dependencies are unknown or circular. ralph.sh is a loop over them that runs
+    without Ralphy.
     """
     repository = call.repository()
     text = _read(call.directory / prd)

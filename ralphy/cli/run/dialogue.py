@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.cli.output import harmless
 from ralphy.cli.run import clarifying
+from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.person.story_changes import keep, plan
@@ -138,7 +139,7 @@ class GateDialogue:
         if CODE in step.inputs:
             text = changes_of_the_code(self._w)
         else:
-            found = (documents.to_read(self._w, name) for name in (step.document, *step.beside))
+            found = (documents.to_read(self._w, name) for name in step.at_gate)
             text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in found if data)
         shown = harmless(text or "nothing to show")
         if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), shown):
@@ -220,8 +221,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
     """The paths of what the gate is about, with the stories or the size of the changes."""
     step = step_of(gate)
     yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
-    there = [name for name in (step.document, *step.beside, "TASKS.md") if w.feature.file(name).exists()]
-    yield from ((f"  read   {w.feature.in_repository(name)}", "") for name in there)
+    yield from ((f"  read   {w.feature.in_repository(name)}", "") for name in documents_at(w, gate))
     if CODE in step.inputs:
         size = _changes(w, *_SAFE_DIFF, "--shortstat").strip()
         yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""

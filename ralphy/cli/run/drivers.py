@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,31 +13,17 @@ import click
 
 from ralphy.cli.ci import is_ci, use_profile
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
-from ralphy.cli.report import reporting
-from ralphy.cli.run.awake import keeping_awake
-from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.fresh import start_fresh
-from ralphy.cli.run.in_ci import telling_github, with_answers
-from ralphy.cli.run.live import Live
-from ralphy.cli.run.narrator import PATIENT, Narrator
-from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
+from ralphy.cli.run.narrator import PATIENT
+from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan, tell_plan
-from ralphy.cli.run.signals import Came, Terminated, heeding, signals
+from ralphy.cli.run.runner import Runner, open_features
 from ralphy.cli.session.start import start_in_session
-from ralphy.cli.status.inbox import at_gate, command_of
-from ralphy.cli.status.look import standing
 from ralphy.documents.feature_folder import ignored, misnamed
-from ralphy.documents.readiness import faults
-from ralphy.engine.lane_use.lane_layout import lanes_of
-from ralphy.engine.lane_use.strict import require_agent_starts
-from ralphy.engine.reactor import Patience, run_feature, watch_all
+from ralphy.engine.reactor import Patience, watch_all
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode, InvalidInput, NotFound
-from ralphy.files.atomic import read_text
-from ralphy.git.run_lock import Held, Lock
-from ralphy.git.signing import require_signer
 from ralphy.pipeline.chosen import words_of
-from ralphy.pipeline.decision import Wait
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 from ralphy.scaffold.writer import new_feature, require_name, slug
@@ -50,57 +35,6 @@ if TYPE_CHECKING:
 
 _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])
-
-
-def until_signal(call: Invocation, came: Came, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
-    """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
-    try:
-        with signals(came), told_of_the_end(call), _naming_the_gate(call):
-            return work()
-    except KeyboardInterrupt:
-        interrupted("interrupted")
-        return ExitCode.INTERRUPTED
-    except Terminated:
-        interrupted("terminated")
-        return ExitCode.TERMINATED
-
-
-@contextmanager
-def _naming_the_gate(call: Invocation) -> Iterator[None]:
-    """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
-    try:
-        yield
-    except Held as held:
-        names = [feature.name for feature in open_features(call)]
-        own = [name for name in names if held.purpose in ("watch", "loop", f"feature {name}")]
-        waiting = (value for name in own if at_gate(value := standing(call, name)))
-        if found := next(waiting, None):
-            held.hint = f"{found['feature']} waits for you: {command_of(found)}; or stop it with: ralphy abort"
-        raise
-
-
-def attend(
-    call: Invocation, workspace: Workspace, came: Came, live: Live, *, named: bool = False, patience: Patience = PATIENT
-) -> Narrator:
-    """Have the events of a workspace told, its signals heeded, and its compulsory walls put up."""
-    narrator = Narrator(call.output, workspace, live, named=named, patience=patience)
-    narrator.attend(workspace)
-    workspace.listener = telling_github(workspace, reporting(workspace, workspace.listener))
-    workspace.listener = notifying(call, workspace, workspace.listener)
-    workspace.listener = keeping_awake(workspace, workspace.listener)
-    workspace.listener = heeding(came, workspace.listener)
-    _warn_of_prd(call, workspace)
-    need_walls(workspace)
-    _need_signer(workspace)
-    return narrator
-
-
-def _warn_of_prd(call: Invocation, workspace: Workspace) -> None:
-    """With `verify.prd: flag`, say what PRD.md lacks before an agent is paid to make a specification of it."""
-    prd = workspace.feature.file("PRD.md")
-    if workspace.config.verify.prd == "flag" and prd.is_file() and not workspace.feature.file("SPEC.md").exists():
-        for fault in faults(read_text(prd)):
-            call.output.note(f"warning: {workspace.feature.in_repository('PRD.md')}:{fault}")
 
 
 def limit_options(command: Any) -> Any:
@@ -144,10 +78,7 @@ def run_options(command: Any) -> Any:
 @click.option("--to", "last_step", type=_STEPS, help="End when this step's document exists.")
 @with_options
 def loop(call: Invocation, feature: str | None, last_step: str | None, **limits: Any) -> int:
-    """Run FEATURE until a gate (10), failure or completion; never ask. `make loop` runs this.
-
-    Without FEATURE, run all open features, one after the other.
-    """
+    """At a gate it ends with 10. `make loop` runs this. Without FEATURE, run all open features, one after the other."""
     return drive(call, feature, last_step or "", limits, asks=False)
 
 
@@ -156,10 +87,9 @@ def loop(call: Invocation, feature: str | None, last_step: str | None, **limits:
 @limit_options
 @with_options
 def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
-    """Show the whole plan: stories in order, models, checks, gates, expected cost, and what ends it; change nothing.
-
-    The expected cost and time are the range of what stories took in this repository; without such a history, a rough
-    guess. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on side by side.
+    """Changes nothing. The expected cost and time are the range of what stories took in this repository; without such a
+    history, a rough guess. Takes the limits of `ralphy loop`: with --jobs N, it shows which stories would be worked on
+    side by side.
     """
     return drive(call, feature, "", {**limits, "dry_run": True}, asks=False)
 
@@ -177,10 +107,8 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 def start(
     call: Invocation, feature: str | None, name: str | None, fresh: bool, yes: bool, mode: str, **limits: Any
 ) -> int:  # fmt: skip
-    """Run one feature in the foreground; on a terminal, ask at gates.
-
-    A DESCRIPTION contains a space; it creates a feature with a PRD.md, called NAME or after its first words. At a gate,
-    approve at the prompt or with `touch APPROVED` in the feature folder.
+    """A DESCRIPTION contains a space; it creates a feature with a PRD.md, called NAME or after its first words. At a
+    gate, approve at the prompt or with `touch APPROVED` in the feature folder.
     """
     if limits["interactive"]:
         _require_terminal(limits)
@@ -259,42 +187,43 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     asks = asks and profile is None and not is_ci(os.environ)
     session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")),
                       only=words_of(limits.get("only") or ()))  # fmt: skip
-    if feature is None:
-        is_open = open_features(call)
-        if not is_open and (ended := _nothing_open(call)):
-            return call.output.answer("loop", ended, reason=ended)
-        if len(is_open) > 1 and not asks:
-            from ralphy.cli.run.every import drive_every
-
-            story = f"--story {','.join(session.only)}" if session.only else ""
-            if option := story or ("--reset-circuit" if limits.get("reset_circuit") else ""):
-                names = ", ".join(one.name for one in is_open)
-                raise InvalidInput(f"{option} needs a feature; open are: {names}",
-                                   hint=f"ralphy loop {is_open[0].name} {option}")  # fmt: skip
-            return drive_every(call, session, limits)
-    with call.workspace(feature) as workspace:
-        workspace.session = replace(session, until=until_of(call, workspace.config, workspace.clock()))
+    is_open = [] if feature else open_features(call)
+    if not feature and not is_open and (ended := _nothing_open(call)):
+        return call.output.answer("loop", ended, reason=ended)
+    runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(is_open) > 1)
+    if len(is_open) > 1 and not asks:
+        return _drive_every(call, runner, is_open, session, limits)
+    with call.workspace(feature) as w:
+        w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
         if limits.get("dry_run"):
-            return show_plan(call, workspace, call.found(workspace.repository, workspace.feature.name))
-        _require_allowed(call, workspace)
+            return show_plan(call, w, call.found(w.repository, w.feature.name))
+        call.require_allowed(w.repository)
         if limits.get("reset_circuit"):
-            workspace.record("reset_circuit")
+            w.record("reset_circuit")
         if asks:
-            tell_plan(call, workspace)
-        return _run(
-            call, workspace, asks=asks, waits=not limits.get("no_wait"), by_story=bool(limits.get("interactive"))
-        )
+            tell_plan(call, w)
+        return runner.run_one(w, by_story=bool(limits.get("interactive")))
 
 
-def _require_allowed(call: Invocation, workspace: Workspace) -> None:
-    """Raises Conflict where a person has to look first: at settings, or at a feature, that came from elsewhere."""
-    call.require_settings(workspace.repository)
-    call.require_trusted(workspace.repository)
-
-
-def open_features(call: Invocation) -> list[Feature]:
-    """The features that there is anything left to do for."""
-    return [found.feature for found in call.features(call.repository()) if found.life.is_open]
+def _drive_every(
+    call: Invocation, runner: Runner, is_open: list[Feature], session: Session, limits: dict[str, Any]
+) -> int:
+    """Run all open features; raises InvalidInput with an option that is about one of them."""
+    story = f"--story {','.join(session.only)}" if session.only else ""
+    if option := story or ("--reset-circuit" if limits.get("reset_circuit") else ""):
+        names = ", ".join(one.name for one in is_open)
+        raise InvalidInput(f"{option} needs a feature; open are: {names}",
+                           hint=f"ralphy loop {is_open[0].name} {option}")  # fmt: skip
+    with closing(Checkout.of(call.repository())) as checkout:
+        if limits.get("dry_run"):
+            for feature in is_open:
+                found = call.found(checkout.repository, feature.name)
+                show_plan(call, call.open(checkout, feature), found, f"{feature.name}: ")
+            return ExitCode.DONE
+        call.require_allowed(checkout.repository)
+        now = time.time()
+        until = until_of(call, call.settings(checkout.repository).config, now)
+        return runner.run_every(checkout, replace(session, until=until, began=now))
 
 
 def _nothing_open(call: Invocation) -> str:
@@ -322,70 +251,30 @@ def clock_time(text: str | None, now: float) -> float | None:
     return time.mktime((today.tm_year, today.tm_mon, today.tm_mday + 1, int(hours), int(minutes), 0, 0, 0, -1))
 
 
-def need_walls(workspace: Workspace) -> None:
-    """Isolation that is compulsory is put up before anything else is done, or nothing is started (fail closed)."""
-    if workspace.config.safety.level == "strict":
-        require_agent_starts(workspace)
-    elif workspace.config.safety.sandbox == "bwrap":
-        lanes_of(workspace)  # opening them puts up the walls
-
-
-def _need_signer(w: Workspace) -> None:
-    """What cannot be signed in the night is found before an agent is paid; tried once for a checkout."""
-    if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.said:
-        require_signer(w.repository, w.checkout.identity)
-        w.checkout.said.add("signer")
-
-
-def _run(call: Invocation, workspace: Workspace, *, asks: bool, waits: bool, by_story: bool) -> int:
-    workspace.session = replace(workspace.session, began=workspace.clock())
-    patience, came, live = Patience(gates=asks, limits=waits), Came(), Live(call.output)
-    narrator = attend(call, workspace, came, live, patience=patience)
-    after_story = StoryDialogue(call.output, workspace, live) if by_story else None
-
-    def work() -> int:
-        with Lock(workspace.repository.checkout_dir / "lock", f"feature {workspace.feature.name}"), live:
-            call.lay_out(workspace)
-            dialogue = narrator.dialogue if asks else None
-            prepared = workspace.config.ci.answers if call.deadline is not None else ()
-            if after_story:
-                after_story.begin()
-            while True:
-                rest = with_answers(workspace, prepared, lambda: run_feature(workspace, patience, dialogue))
-                if not (after_story and isinstance(rest, Wait) and rest.story and after_story.goes_on(rest.story)):
-                    break
-        return narrator.finished(rest)
-
-    return until_signal(call, came, work, narrator.interrupted)
-
-
 @click.command("watch")
 @limit_options
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
-    """Run all features of the repository: wait at gates, resume when files appear."""
     call.flags.update(_flags(limits))
     use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()
     features_dir = call.settings(repository).config.project.features_dir
-    call.require_settings(repository)
-    call.require_trusted(repository)
+    call.require_allowed(repository)
     call.tell_ignored(repository)
-    checkout, came, live = Checkout.of(repository), Came(), Live(call.output)
+    runner = Runner(call, PATIENT, named=True)
 
-    def opened(feature: Feature) -> Workspace:
-        workspace = call.open(checkout, feature)
-        attend(call, workspace, came, live, named=True)
-        until = until_of(call, workspace.config, workspace.clock())
-        workspace.session = Session(until=until, accepts_red=limits["accept_red"], began=workspace.clock())
-        return workspace
+    with closing(Checkout.of(repository)) as checkout:
 
-    def work() -> int:
-        with live:
-            watch_all(checkout, features_dir, opened, lambda event: tell(call, event))
-        return ExitCode.DONE
+        def opened(feature: Feature) -> Workspace:
+            w = call.open(checkout, feature)
+            runner.attend(w)
+            until = until_of(call, w.config, w.clock())
+            w.session = Session(until=until, accepts_red=limits["accept_red"], began=w.clock())
+            return w
 
-    try:
-        return until_signal(call, came, work, lambda _: None)
-    finally:
-        checkout.close()
+        def work() -> int:
+            with runner.live:
+                watch_all(checkout, features_dir, opened, lambda event: tell(call, event))
+            return ExitCode.DONE
+
+        return runner.until_signal(work, lambda _: None)

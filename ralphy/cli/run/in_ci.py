@@ -12,7 +12,6 @@ from ralphy.cli.ci import annotation, is_github
 from ralphy.cli.output import harmless, put
 from ralphy.cli.report import moment, report_now
 from ralphy.cli.run import clarifying
-from ralphy.documents.questions import answered, open_questions, step_key
 from ralphy.documents.report_text import in_markdown
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
@@ -55,19 +54,12 @@ def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
 
 
 def _answer_questions(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
-    path = w.feature.file("QUESTIONS.md")
-    text = before = (read_regular(path) or b"").decode("utf-8", "surrogateescape")
-    for asked in open_questions(before):
-        key = step_key(asked.step) if asked.step else asked.story
-        words = answers.get(key) or answers.get(_ANY, "")
-        if words and key not in used:
-            used.add(key)
-            text = answered(text, key, words)
-            w.say(f"answered the question of {key}, as ci.answers says: {words}")
-    if text == before:
-        return False
-    replace_file(path, text.encode("utf-8", "surrogateescape"), durable=False)
-    return True
+    keys = [key for key in clarifying.open_keys(w) if key not in used]
+    words = {key: text for key in keys if (text := answers.get(key) or answers.get(_ANY, ""))}
+    for key in clarifying.answer_in_questions(w, words):
+        used.add(key)
+        w.say(f"answered the question of {key}, as ci.answers says: {words[key]}")
+    return bool(words)
 
 
 def telling_github(w: Workspace, listener: Listener) -> Listener:

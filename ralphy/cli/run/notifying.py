@@ -27,7 +27,7 @@ _NOBODY = """\
 nobody is told yet: no receiver is set, and there is no terminal whose bell could ring
   hint: ralphy config set notify.desktop true
         (or notify.command, notify.webhook, notify.apprise: docs/notifications.md)"""
-_LAST_S = 12.0  # how long the end of a run waits for the last message
+_LAST_S = 30.0  # how long the end of a run waits for the last message
 
 
 def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
@@ -110,10 +110,8 @@ def _bell(call: Invocation) -> Callable[[], None] | None:
 @click.option("--test", "tests", is_flag=True, help="Send a message to each of them now.")
 @with_options
 def notify(call: Invocation, tests: bool) -> int:
-    """Show who is told when you are needed; with --test, send each of them a message.
-
-    The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with 5.
-    Where none is set, it says how to set one.
+    """The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with
+    5. Where none is set, it says how to set one.
     """
     repository = call.repository()
     settings = call.settings(repository).config.notify

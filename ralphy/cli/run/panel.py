@@ -120,7 +120,7 @@ def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:
     is_short = bool(of) and night.cost_usd >= 0.8 * (evidence.budget_usd or 0.0)
     yield marked(f"${night.cost_usd:.2f}{of}", night.is_rehearsed), WAITING if is_short else ""
     if any(night.tokens.values()):
-        counts = ", ".join(f"{_short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
+        counts = ", ".join(f"{short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
         yield f"tokens: {counts}", FAINT
     if evidence.calls_left is not None:
         yield f"{evidence.calls_left} runs left", WAITING if evidence.calls_left < 10 else FAINT
@@ -154,7 +154,7 @@ def _flowing(groups: Iterator[tuple[str, str]], width: int) -> Iterator[Text]:
         yield _row(*row)
 
 
-def _short(count: int) -> str:
+def short(count: int) -> str:
     """1234 as 1.2k, as it is worth knowing."""
     for size, sign in ((1_000_000, "M"), (1_000, "k")):
         if count >= size:

@@ -19,7 +19,7 @@ _STEPS = click.Choice([step.name for step in steps()])
 
 @click.group("prompt", cls=Group, otherwise="show")
 def prompt() -> None:
-    """Show what agents are told."""
+    """STEP is clarify, spec, acceptance, story, split, qa or pr."""
 
 
 @prompt.command("show")
@@ -28,10 +28,7 @@ def prompt() -> None:
 @click.option("--story", "story_id", metavar="ID", help="The story, for the steps story and split; default: the next.")
 @with_options
 def show(call: Invocation, step: str, feature: str | None, story_id: str | None) -> int:
-    """Show the prompt of STEP as its agent would get it now; start none.
-
-    STEP is clarify, spec, acceptance, story, split, qa or pr.
-    """
+    """Show the prompt of STEP as its agent would get it now; start none."""
     where, workspace = call.opened(feature)
     with workspace as w:
         s = seen(w, where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.presets import preset_of
@@ -34,6 +34,13 @@ class RunLines:
                 self._begun[run], self._lines[run] = found, entry
             elif isinstance(found, RunEnded):
                 self._ended[run] = found
+
+    def whole(self, run: Run) -> Iterator[Line]:
+        """A run from its title to its end."""
+        yield self.title(run)
+        yield from self.reader(run).rest()
+        if ending := self.ending(run):
+            yield ending
 
     def reader(self, run: Run) -> Reader:
         """What reads the run's own lines, as its kind of agent prints them."""

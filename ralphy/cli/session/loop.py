@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,15 @@ DONE, FAILED = "STORY_DONE", "FAILED"
 _MOST_NAMED = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The loop after a look at its story: `ending` is DONE or FAILED if the story is over, `text` says what it is."""
+
+    loop: SessionLoop
+    ending: str
+    text: str
+
+
 def loop_in(root: Path) -> SessionLoop | None:
     """The loop of a checkout, whatever session it belongs to."""
     data = read_regular(root / PATH, MOST_BYTES)
@@ -54,7 +63,7 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
 
     `only` is the story to do, "" for the next one. `loop` names the session.
     """
-    _require_allowed(call)
+    call.require_allowed(call.repository())
     with call.edited(feature, "session") as (w, s):
         mode, why = mode_of(s, w.config, wanted)
         said = {"feature": s.feature, "mode": mode, "why": why}
@@ -77,13 +86,6 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
     return {**said, "prompt": begun.prompt}
 
 
-def _require_allowed(call: Invocation) -> None:
-    """Raises Conflict where a person has to look first, as before `ralphy loop`: at settings from elsewhere."""
-    repository = call.repository()
-    call.require_settings(repository)
-    call.require_trusted(repository)
-
-
 def _at_next(w: Workspace, loop: SessionLoop) -> tuple[SessionLoop | None, str]:
     """(the loop at the story that `decide` wants done, ""), or (None, why no story can begin)."""
     s = observe(w)
@@ -101,21 +103,24 @@ def on_stop(call: Invocation, root: Path, loop: SessionLoop, given: Mapping[str,
     """What the Stop hook answers: a block feeds the next prompt, a message lets the session stop."""
     promised = promises(given)
     try:
-        _require_allowed(call)
+        call.require_allowed(call.repository())
         with call.edited(loop.feature, "session") as (w, s):
-            judged, word, said = _judged(w, s, loop, promised)
-            after, why_over = _next(w, judged, word, promised)
+            judged = _judged(w, s, loop, promised)
+            following, why_over = _next(w, judged, promised)
     except RalphyError as error:  # nothing is lost: the loop goes on when the session stops the next time
         return _message(f"{error}" + (f" ({error.hint})" if error.hint else ""))
     if why_over:
         end_loop(root)
-        if loop.is_one and (word or FAILED) not in promised:  # what calls /ralph-exec goes by its last line
-            return _block(f"{said} End with this line alone: <promise>{word or FAILED}</promise>")
-        return _message(f"{said} {why_over} ({loop.feature}: {iterations(loop)})")
-    after = replace(after, iteration=loop.iteration + 1)
-    keep_loop(root, after)
-    head = f"Iteration {after.iteration} of at most {after.max_iterations} (/ralphy:cancel-ralph ends the loop)."
-    return _block(f"{head}\n\n{said}\n\n{after.prompt}")
+        ending = judged.ending or FAILED
+        if loop.is_one and ending not in promised:  # what calls /ralph-exec goes by its last line
+            return _block(f"{judged.text} End with this line alone: <promise>{ending}</promise>")
+        return _message(f"{judged.text} {why_over} ({loop.feature}: {iterations(loop)})")
+    following = replace(following, iteration=loop.iteration + 1)
+    keep_loop(root, following)
+    head = (
+        f"Iteration {following.iteration} of at most {following.max_iterations} (/ralphy:cancel-ralph ends the loop)."
+    )
+    return _block(f"{head}\n\n{judged.text}\n\n{following.prompt}")
 
 
 def _message(text: str) -> dict[str, str]:
@@ -126,35 +131,36 @@ def _block(reason: str) -> dict[str, str]:
     return {"decision": "block", "reason": reason}
 
 
-def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) -> tuple[SessionLoop, str, str]:
-    """(the loop, DONE or FAILED if its story is over, what is said of it)."""
+def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) -> Judged:
+    """Judge what the session has committed for its story."""
     story = next((one for one in s.prd.stories if one.id == loop.story), None)
     if story is None or not story.is_open:  # a person has decided
         is_done = story is not None and story.is_completed
         base = s.tree.head if is_done else loop.base
-        return replace(loop, base=base), DONE if is_done else FAILED, f"{loop.story} is no longer open."
+        return Judged(replace(loop, base=base), DONE if is_done else FAILED, f"{loop.story} is no longer open.")
     tried = replace(loop, attempts=loop.attempts + 1)
     settled = settle_session(w, s, story, tried)
     if settled.commit:
-        return replace(tried, base=settled.commit), DONE, f"{story.id} is verified and completed."
+        return Judged(replace(tried, base=settled.commit), DONE, f"{story.id} is verified and completed.")
     if FAILED in promised or (settled.is_anything and tried.attempts >= tried.max_attempts):
         undone = give_up(w, s, story, tried, settled.told)
         reverted = f", and commit {undone[:10]} reverts its changes" if settled.is_anything else ""
-        said = f"{story.id} failed{reverted}. Reason: {settled.told}"
-        return replace(tried, base=undone), FAILED, said
-    return tried if settled.is_anything else loop, "", f"{story.id} is not completed yet: {settled.told}"
+        return Judged(replace(tried, base=undone), FAILED, f"{story.id} failed{reverted}. Reason: {settled.told}")
+    text = f"{story.id} is not completed yet: {settled.told}"
+    return Judged(tried if settled.is_anything else loop, "", text)
 
 
-def _next(w: Workspace, loop: SessionLoop, word: str, promised: set[str]) -> tuple[SessionLoop, str]:
+def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop, str]:
     """(the loop at what comes next, why it is over or "")."""
-    if word and loop.is_one:
+    loop = judged.loop
+    if judged.ending and loop.is_one:
         return loop, "The loop ends after one story, as requested."
     if loop.completion_promise in promised:
         left = [story.id for story in observe(w).prd.stories if story.is_open]
         return loop, f"The session ends the loop; still open: {first_few(left, _MOST_NAMED) or 'nothing'}"
     if loop.iteration >= loop.max_iterations:
         return loop, "The maximum number of iterations is reached."
-    if not word:
+    if not judged.ending:
         return loop, ""
     following, why = _at_next(w, loop)
     return (following, "") if following else (loop, f"{why}; next: ralphy loop {loop.feature}")

@@ -22,7 +22,7 @@ from ralphy.resources import template_root
 
 @click.group("plugin", cls=Group, otherwise="path")
 def plugin() -> None:
-    """Work inside Claude Code: its plugin, and the loop of a session."""
+    """The plugin's hooks call `ralphy plugin hook`; the other commands are for you and the session."""
 
 
 @plugin.command("path")

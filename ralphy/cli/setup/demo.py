@@ -32,11 +32,9 @@ _WHO = {
 @click.option("--keep/--no-keep", default=True, help="Keep the folder (default).")
 @with_options
 def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
-    """Run the whole pipeline on a toy repository in a temporary folder; your files stay untouched.
-
-    Two agents work at the same time. With the stand-in, one story fails its tests and the next attempt fixes it;
-    another claims success without working, and Ralphy rejects it. The demo passes both gates as you would: touch
-    APPROVED.
+    """It lies in a temporary folder; your files stay untouched. Two agents work at the same time. With the stand-in,
+    one story fails its tests and the next attempt fixes it; another claims success without working, and Ralphy rejects
+    it. The demo passes both gates as you would: touch APPROVED.
     """
     if agent == "claude" and shutil.which("claude") is None:
         raise EnvironmentProblem("claude is not on PATH", hint="npm install -g @anthropic-ai/claude-code")

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 @click.option("--checks/--no-checks", default=True, show_default=True, help="Run the checks once, in a lane.")
 @with_options
 def doctor(call: Invocation, fix: bool, checks: bool) -> int:
-    """Check programs, login, repository, remote, clock, disk and file watching: ok, warn or fail, each with a fix.
-
-    Costs nothing, and changes nothing of yours without --fix. Ends with 5 if a check fails.
+    """Looks at programs, login, repository, remote, clock, disk and file watching: ok, warn or fail. Costs nothing, and
+    changes nothing of yours without --fix. Ends with 5 if a check fails.
 
     Every check runs once on the committed code, where a story's checks will run, and once on broken code, where they
     must fail: --no-checks leaves that out.

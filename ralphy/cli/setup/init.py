@@ -40,10 +40,8 @@ _NEXT = (("ralphy doctor", "what's missing, and how to fix it"),
 )
 @with_options
 def init(call: Invocation, dry_run: bool, ci: bool) -> int:
-    """Set up this repository: settings with the detected checks, Make targets, ignore rules.
-
-    Overwrites nothing. Commit the new files before the first feature: its branch begins with that commit. With --quiet
-    it says only what is to be done first.
+    """Writes settings with the detected checks, Make targets and ignore rules. Commit the new files before the first
+    feature: its branch begins with that commit. With --quiet it says only what is to be done first.
     """
     repository = call.repository()
     config = call.settings(repository).config
@@ -106,7 +104,7 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tup
 @click.option("--force", is_flag=True, help="Overwrite existing prompts.")
 @with_options
 def init_prompts(call: Invocation, force: bool) -> int:
-    """Copy the prompts to .ralphy/prompts/ to customise them; existing files stay."""
+    """They go to .ralphy/prompts/; existing files stay."""
     said = writer.init_prompts(call.repository().root, force)
     return call.output.answer("init-prompts", "\n".join(said), said=said)
 
@@ -115,7 +113,7 @@ def init_prompts(call: Invocation, force: bool) -> int:
 @click.option("--save", is_flag=True, help="Write the checks into .ralphy/config.yaml, if it has none.")
 @with_options
 def detect(call: Invocation, save: bool) -> int:
-    """Show the detected language and checks, with the evidence; run nothing."""
+    """Shows the evidence, too; runs nothing."""
     repository = call.repository()
     found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
     saved = _save(repository.root, found) if save else ""
@@ -139,7 +137,7 @@ def _save(root: Path, found: StackReport) -> str:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
     if path.is_symlink() or path.parent.is_symlink():
-        raise Conflict("is a link: Ralphy does not write through links", where=CONFIG, hint="put a file there")
+        raise Conflict("is a symbolic link: Ralphy writes only to plain files", where=CONFIG, hint="put a file there")
     before = read_regular(path)
     if before is None:
         text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)

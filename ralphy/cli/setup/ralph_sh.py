@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Overwrite an existing ralph.sh and prompt.md.")
 @with_options
 def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: bool) -> int:
-    """Write ralph.sh and prompt.md for this repository's stack: a loop over prd.json that runs without Ralphy.
-
-    It needs bash, git, jq and claude, and reads the prd.json beside it. It has no sandbox, budget or proof of Ralphy's.
-    """
+    """It is written for this repository's stack, needs bash, git, jq and claude, and reads the prd.json beside it. It
+    has no sandbox, budget or proof of Ralphy's."""
     folder = call.directory / output if output else call.feature(call.repository(), feature).folder
     done = written(call, folder, force=force)
     following = _following(call, folder)

@@ -35,7 +35,7 @@ _MOST_BYTES = 256 * 1024
 
 @click.group("config", cls=Group, otherwise="show")
 def config() -> None:
-    """Show, change or check the settings."""
+    """KEY is the dotted name of a setting, such as limits.max_attempts."""
 
 
 def _settings_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
@@ -143,14 +143,14 @@ def _require_models(name: str, wanted: Any, preset: str) -> None:
     """What is no model's name would only be replaced with the default, at each run anew."""
     for model in (wanted,) if isinstance(wanted, str) else wanted:
         if not preset_of(preset).models.fullmatch(model):
-            raise InvalidInput(f"{name} is {short(model)}, which is not the name of a model of the agent {preset}",
+            raise InvalidInput(f"{name} is {short(model)}, which is not a model of the agent {preset}",
                                hint="such as sonnet, opus or haiku for claude; for another agent, set agent.preset "
                                     "first")  # fmt: skip
 
 
 def _require_no_link(path: Path) -> None:
     if path.is_symlink() or path.parent.is_symlink():
-        raise Conflict("is a link: Ralphy does not write through links", where=FILE, hint="put a file there")
+        raise Conflict("is a symbolic link: Ralphy writes only to plain files", where=FILE, hint="put a file there")
 
 
 @config.command("check")

@@ -56,12 +56,11 @@ class _Verdict:
 @click.argument("target", required=False, metavar="[FILE | FEATURE]")
 @with_options
 def validate(call: Invocation, target: str | None) -> int:
-    """Check a PRD.md, a prd.json, a config.yaml, a prompt or a draft (stories.json), or those of a FEATURE.
-
-    Without an argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has
-    no SPEC.md yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field,
-    and ends with 3. Of a PRD.md only a missing title or objective is one. A prompt that lacks something is a warning,
-    as a run uses the built-in one instead.
+    """A PRD.md, a prd.json, a config.yaml, a prompt or a draft (stories.json), or those of a FEATURE. Without an
+    argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has no SPEC.md
+    yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field, and ends
+    with 3. Of a PRD.md only a missing title or objective is one. A prompt that lacks something is a warning, as a run
+    uses the built-in one instead.
     """
     return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
 
@@ -217,9 +216,7 @@ _READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
 @click.command("trust")
 @with_options
 def trust(call: Invocation) -> int:
-    """Accept the settings in .ralphy/config.yaml that came with the repository.
-
-    Ralphy ignores settings that somebody else committed and that weaken your protection (safety, gates, verify,
+    """Ralphy ignores settings that somebody else committed and that weaken your protection (safety, gates, verify,
     agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A changed
     setting must be accepted again.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ralphy.git.run_lock import EVERY_FEATURE
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 TYPE_CHECKING = False
@@ -10,9 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 NEEDS_YOU, READY, WORKING, WAITS, DONE = "needs_you", "ready", "working", "waiting", "done"
-_TITLES = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING: ("Working", STRONG),
+SECTIONS = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING: ("Working", STRONG),
            WAITS: ("Waiting", FAINT), DONE: ("Done", GOOD)}  # fmt: skip
-_BUSY = ("watch", "loop")  # a Ralphy that comes to every feature in its turn
 
 
 def section_of(v: Mapping[str, Any]) -> str:
@@ -24,7 +24,7 @@ def section_of(v: Mapping[str, Any]) -> str:
     if v["status"] == "running":
         return WORKING
     if v["status"] == "ready":
-        return WAITS if (v.get("running") or {}).get("purpose") in _BUSY else READY
+        return WAITS if (v.get("running") or {}).get("purpose") in EVERY_FEATURE else READY
     is_a_matter_of_time = v["waiting_until"] and v["circuit_breaker"]["state"] != "OPEN"
     return WAITS if is_a_matter_of_time else NEEDS_YOU
 
@@ -62,7 +62,7 @@ def inbox_lines(
     command: Callable[[Mapping[str, Any]], str] = command_of,
 ) -> Iterator[str]:
     """The sections that are not empty; `line` says a feature in one line, `command` what to type."""
-    for section, (title, tone) in _TITLES.items():
+    for section, (title, tone) in SECTIONS.items():
         if found := [v for v in values if section_of(v) == section]:
             yield Toned(title, tone)
             for v in found:

@@ -6,13 +6,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.status.moments import moment, seconds_of
-from ralphy.cli.terminal import OF_STATUS
-from ralphy.text.tone import Toned
+from ralphy.text.tone import OF_STATUS, Toned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_MARKS = {"completed": "✓", "failed": "✗", "blocked": "-", "in_progress": "…", "pending": "·"}
 
 
 def status_lines(v: dict[str, Any]) -> list[str]:
@@ -71,16 +68,21 @@ def shown(iso: str) -> str:
     return moment(seconds_of(iso), time.time())
 
 
-def story_line(row: dict[str, Any]) -> Toned:
-    """A story's row for people."""
-    tries = f", {row['attempts']} attempts" if row["attempts"] > 1 else ""
-    after = f", after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
-    flags = f", {row['warnings']} flagged" if row.get("warnings") else ""
-    doubt = ", unverified" if row.get("verified") is False else ""
+def doubts_of(row: Mapping[str, Any]) -> tuple[list[str], str]:
+    """(what is not proved of a story, how much of it is flagged), in a few words each."""
     parts = row.get("parts") or {"proved": 0, "of": 0, "left": 0}
     untested = parts["of"] - parts["proved"] - parts["left"]
-    doubt += f", {untested} of {parts['of']} changes untested" if untested else ""
+    doubts = ["unverified"] if row.get("verified") is False else []
+    doubts += [f"{untested} of {parts['of']} changes untested"] if untested else []
+    return doubts, f"{row['warnings']} flagged" if row.get("warnings") else ""
+
+
+def story_line(row: dict[str, Any]) -> Toned:
+    """A story's row for people."""
+    doubts, flagged = doubts_of(row)
+    tries = f"{row['attempts']} attempts" if row["attempts"] > 1 else ""
+    after = f"after {', '.join(row['depends_on'])}" if row["status"] == "blocked" and row.get("depends_on") else ""
+    about = ", ".join(filter(None, (row["status"], *doubts, tries, after, flagged)))
     error = f"\n      {' '.join(row['last_error'].split())[:160]}" if row.get("last_error") else ""
-    said = f"{row['status']}{doubt}{tries}{after}{flags}"
-    text = f"  {_MARKS.get(row['status'], '?')} {row['id']} {row['title']} ({said}){error}"
-    return Toned(text, OF_STATUS.get(row["status"], ""))
+    sign, tone = OF_STATUS[row["status"]]
+    return Toned(f"  {sign} {row['id']} {row['title']} ({about}){error}", tone)

@@ -48,7 +48,7 @@ _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 @feature_argument
 @with_options
 def why(call: Invocation, feature: str | None) -> int:
-    """Show the next decision and its reason in one sentence, of every open feature; change nothing."""
+    """Without FEATURE, of every open feature. Changes nothing."""
     names = call.meant(feature)
 
     def show(name: str | None) -> int:
@@ -129,13 +129,11 @@ def bare(call: Invocation) -> int:
 @click.option("--under", type=click.Path(), metavar="DIR", help="With --all: of every repository below DIR.")
 @with_options
 def status(call: Invocation, feature: str | None, every: bool, under: str | None) -> int:
-    """Show the status of a feature: phase, stories, cost, and what comes next. Where several are open, of all.
-
-    Ends with 0 also where there is no feature yet; with 2 for a FEATURE that does not exist.
-    """
+    """Phase, stories, cost, and what comes next; where several are open, of all. Ends with 0 also where there is no
+    feature yet; with 2 for a FEATURE that does not exist."""
     if under is not None:
         if not every or feature:
-            raise InvalidInput("--under shows all features", hint=f"ralphy status --all --under {under}")
+            raise InvalidInput("--under needs --all, and no FEATURE", hint=f"ralphy status --all --under {under}")
         return _status_under(call, under)
     if every or (feature is None and _are_several(call)):
         return _status_all(call)
@@ -202,7 +200,7 @@ def _status_under(call: Invocation, under: str) -> int:
         rows.append(row)
         code = code or own_code
     if not rows:
-        raise NotFound(f"no repository with Ralphy's settings below {top}", hint="`ralphy init` in one of them")
+        raise NotFound(f"no repository with Ralphy's settings below {top}", hint="run `ralphy init` in one of them")
     return call.output.answer("status-under", lines, code, repositories=rows)
 
 

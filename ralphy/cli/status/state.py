@@ -37,7 +37,7 @@ _PHASES = click.Choice(list(dict.fromkeys(_WORDS.values())))
 
 @click.group("state", cls=Group, otherwise="get")
 def state() -> None:
-    """Show the phase of a feature, or move it; both follow from the feature's files."""
+    """The phase follows from the feature's files."""
 
 
 @state.command("get")

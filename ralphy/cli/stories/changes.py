@@ -11,7 +11,7 @@ from ralphy.engine.person.story_changes import keep, plan, with_queued
 from ralphy.engine.view.status import seen
 from ralphy.engine.workspace.workspace import repository_token
 from ralphy.errors import Conflict, ExitCode
-from ralphy.git.run_lock import Held, holder
+from ralphy.git.run_lock import EVERY_FEATURE, Held, covers, holder, purpose_of
 from ralphy.pipeline.requests import Verb
 from ralphy.processes.command import REPO_MARKER
 from ralphy.processes.process_table import descends_from
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ralphy.pipeline.story_changes import Changed
 
     Say = Callable[[Workspace, Changed], None]
-
-_EVERY, _FEATURE = ("watch", "loop"), "feature "  # what the lock's holder says of itself when it takes requests
 
 
 def change_stories(
@@ -48,7 +46,7 @@ def change_stories(
 
 def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> int:
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
-    if held.purpose not in _EVERY and not held.purpose.startswith(_FEATURE):
+    if held.purpose not in EVERY_FEATURE and not held.purpose.startswith(purpose_of("")):
         raise held
     found, workspace = call.opened(name)
     with workspace as w:
@@ -75,5 +73,4 @@ def _require_person(w: Workspace) -> None:
 def _when(w: Workspace) -> str:
     """When the request is taken: it may be another feature that is worked on, or the work may just have ended."""
     purpose = holder(w.repository.checkout_dir / "lock").get("purpose")
-    is_in_work = purpose in (*_EVERY, f"{_FEATURE}{w.feature.name}")
-    return "at the next decision" if is_in_work else f"when Ralphy next works on {w.feature.name}"
+    return "at the next decision" if covers(purpose, w.feature.name) else f"when Ralphy next works on {w.feature.name}"

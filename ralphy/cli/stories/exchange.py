@@ -44,11 +44,10 @@ _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
 def import_(
     call: Invocation, source: str, label: str, tag: str, name: str | None, kind: str | None, dry_run: bool
 ) -> int:  # fmt: skip
-    """Make a feature of another tool's stories: its prd.json, checked as any other.
-
-    Formats: prd.json of snarktank/ralph and ralph-tui, task-master's tasks.json, spec-kit's tasks.md, a change of
-    OpenSpec, lists of - [ ] items, YAML, the issues.jsonl of beads, and folders with a Markdown file for each task.
-    Stories that are done there stay done. Open issues of GitHub, or one by its number, are read through gh.
+    """Its prd.json is checked as any other. Formats: prd.json of snarktank/ralph and ralph-tui, task-master's
+    tasks.json, spec-kit's tasks.md, a change of OpenSpec, lists of - [ ] items, YAML, the issues.jsonl of beads, and
+    folders with a Markdown file for each task. Stories that are done there stay done. Open issues of GitHub, or one by
+    its number, are read through gh.
     """
     path = call.directory / source
     issues = source_of(source)
@@ -101,7 +100,7 @@ def _require_valid(plan: Plan, source: str) -> None:
 @click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to this file.")
 @with_options
 def export(call: Invocation, feature: str | None, output: str | None) -> int:
-    """Write the stories as the prd.json that other tools read: to stdout, or to --output."""
+    """To stdout, or to --output."""
     where, workspace = call.opened(feature)
     with workspace as w:
         prd, name = seen(w, where).prd, w.feature.name

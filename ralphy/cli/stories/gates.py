@@ -18,7 +18,7 @@ from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_text, replace_file
-from ralphy.git.run_lock import holder
+from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decide import decide, waiting_gate
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.step import CODE
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @feature_argument
 @with_options
 def approve(call: Invocation, feature: str | None) -> int:
-    """Approve the document at a gate, like `touch APPROVED`; 4 if no gate is open."""
+    """Does the same as `touch APPROVED`. Ends with 4 if no gate is open."""
     return _mark(call, feature, "APPROVED", "")
 
 
@@ -44,7 +44,7 @@ def approve(call: Invocation, feature: str | None) -> int:
 @click.option("--end", is_flag=True, help="End the feature as rejected instead of asking for a new document.")
 @with_options
 def reject(call: Invocation, feature: str | None, message: str, end: bool) -> int:
-    """Reject the document at a gate with remarks, or end the feature; 4 if no gate is open."""
+    """Or end the feature (--end). Ends with 4 if no gate is open."""
     if bool(message.strip()) == end:
         words = " ".join(["ralphy reject", *([feature] if feature else [])])
         raise InvalidInput("reject needs remarks, or --end",
@@ -70,7 +70,7 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
         if not gate:
             raise Conflict(f"no gate of {s.feature} is open now: {decide(s, w.config).reason}",
                            hint=f"ralphy why {s.feature}")  # fmt: skip
-        if seen and seen != shown_at(w, s, gate):
+        if seen and seen != gate_digest(w, s, gate):
             raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
         replace_file(w.feature.file(marker), _beside_pending(w, marker, text).encode(), durable=False)
     return s.feature, gate
@@ -91,18 +91,23 @@ def _beside_pending(w: Workspace, marker: str, text: str) -> str:
     return f"{pending}\n\n{text}".lstrip()
 
 
-def shown_at(w: Workspace, s: Snapshot, gate: str) -> str:
-    """What changes when anything does that a person decides on at the gate: its documents, or the code of a review."""
+def documents_at(w: Workspace, gate: str) -> list[str]:
+    """The documents that a person reads at the gate."""
+    return [name for name in (*step_of(gate).at_gate, "TASKS.md") if w.feature.file(name).is_file()]
+
+
+def gate_digest(w: Workspace, s: Snapshot, gate: str) -> str:
+    """Digest of what a person decides on at the gate: its documents, and the code of a review."""
     step = step_of(gate)
-    there = [to_read(w, name) for name in (step.document, *step.beside)]
-    return "+".join([*(sha256(data).hexdigest() for data in there), step.inputs_now(s).get(CODE, "")])
+    digests = [sha256(to_read(w, name)).hexdigest() for name in step.at_gate]
+    return "+".join([*digests, step.inputs_now(s).get(CODE, "")])
 
 
 @click.command("abort")
 @feature_argument
 @with_options
 def abort(call: Invocation, feature: str | None) -> int:
-    """Stop Ralphy and its agent in this checkout at once; nothing is lost."""
+    """Ralphy and its agents in this checkout end; nothing is lost."""
     pid = stop(call, feature)
     return call.output.answer("abort", f"Stopping Ralphy (pid {pid})", pid=pid)
 
@@ -118,7 +123,7 @@ def stop(call: Invocation, feature: str | None) -> int:
     pid, purpose = note.get("pid"), note.get("purpose")
     if not note or not isinstance(pid, int) or pid <= 1:
         raise NotFound("Ralphy is not running in this checkout", hint="ralphy status")
-    if wanted and purpose not in ("watch", "loop", f"feature {wanted}"):
+    if wanted and not covers(purpose, wanted):
         raise NotFound(f"Ralphy is not working on {wanted}", hint=f"pid {pid} is running here: {purpose}")
     if str(note.get("host")) != os.uname().nodename:
         raise Conflict(f"Ralphy is running here from {note.get('host')}", hint="end it there")
@@ -131,7 +136,7 @@ def stop(call: Invocation, feature: str | None) -> int:
 
 def redo_help() -> str:
     """What `ralphy redo --help` says."""
-    return (f"Repeat a step ({', '.join(step.name for step in makers())}) or a story at the next run.\n\n"
+    return (f"STEP is one of {', '.join(step.name for step in makers())}. It is done at the next run. "
             "Sets the step's document aside. A story becomes pending and its attempt count resets.")  # fmt: skip
 
 
@@ -158,7 +163,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 @feature_argument
 @with_options
 def reset(call: Invocation, feature: str | None) -> int:
-    """Reset attempt counts: failed and blocked stories become pending. Commits and kept attempts stay."""
+    """Commits and kept attempts stay."""
 
     def say(_: Workspace, new: Changed) -> None:
         call.output.answer("reset", new.said, said=new.said)
@@ -170,7 +175,7 @@ def reset(call: Invocation, feature: str | None) -> int:
 @feature_argument
 @with_options
 def reset_circuit(call: Invocation, feature: str | None) -> int:
-    """Close the circuit breaker between runs so that agents can start again. Attempt counts stay (see reset)."""
+    """Attempt counts stay (see reset)."""
     with call.workspace(feature) as w:
         before = w.history.breaker.state_at(w.clock()).value
         w.record("reset_circuit")

@@ -47,7 +47,7 @@ story_argument = click.argument("story_id", metavar="STORY", shell_complete=stor
 
 @click.group("story", cls=Group, otherwise="list", also={"create": "add"})
 def story() -> None:
-    """List or change the stories of a feature. STORY is an id, or feature/id."""
+    """STORY is an id, or feature/id."""
 
 
 tasks = story

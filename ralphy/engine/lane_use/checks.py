@@ -99,7 +99,7 @@ class CheckResult:
 def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool) -> list[CheckResult]:
     """Run them in order; with `until_red`, the first red one is the last. `run` names the run in their environment.
 
-    Raises DiskFull when one is red and there is no room on the disk: what it says then is worth nothing.
+    Raises DiskFull when one is red and the disk is full: what it says then is worth nothing.
     """
     results = []
     env = check_environment(w, run or purpose)

@@ -72,15 +72,15 @@ def _why_refused(w: Workspace, taken: Taken) -> str:
     if taken.nested:
         return f"{shown(taken.nested[0])} is a nested repository"
     if taken.deep:
-        return f"a file lies in more than 200 nested folders: {shown(taken.deep[0])[:80]} …"
+        return f"too deeply nested, more than 200 folders: {shown(taken.deep[0])[:80]} …"
     if taken.big:
         path, size = taken.big[0]
         return (f"{shown(path)} has {size / _MEGABYTE:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
-                "not committed: leave it out, or have git ignore it")  # fmt: skip
+                "not committed: leave it out, or add it to .gitignore")  # fmt: skip
     if taken.many:
         where = ", ".join(map(shown, taken.crowded))
         return (f"{taken.many} new files ({where} …), more than limits.max_new_files ({limits.max_new_files}): "
-                "does .gitignore miss something?")  # fmt: skip
+                "is an entry missing in .gitignore?")  # fmt: skip
     return ""
 
 
@@ -92,7 +92,7 @@ def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
             if why:
                 return shown(why)
         if old and old.mode == GITLINK and old != new:
-            return f"{shown(path)} is a submodule: it is not changed by a story"
+            return f"{shown(path)} is a submodule: a story cannot change it"
     return ""
 
 

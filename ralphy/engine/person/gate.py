@@ -81,7 +81,7 @@ def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
     """A marker that is not a statement is kept where it harms nobody, and said."""
     path = w.feature.file(decision.marker)
     moved = set_aside(w, path)
-    w.say(f"{decision.reason}: set aside as {moved.name if moved else 'nothing'}")
+    w.say(f"{decision.reason}: moved to .ralphy/set-aside/{moved.name}" if moved else decision.reason)
     w.record("marker_set_aside", durable=False, marker=decision.marker, why=decision.reason)
 
 
@@ -93,7 +93,7 @@ def stop(w: Workspace, _: d.Stop, s: Snapshot) -> None:
     if run:
         w.say("STOP was created during the run, possibly by the agent; run Ralphy again to resume")
     if w.session.in_work:
-        w.say("STOP is seen: finishing this run, then stopping; `ralphy abort` stops it now")
+        w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`")
     w.session = replace(w.session, stop_asked=True)
 
 

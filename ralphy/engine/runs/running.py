@@ -300,7 +300,7 @@ def _stop_notice(w: Workspace) -> Callable[[], None]:
     def look() -> None:
         if not said[0] and os.path.lexists(path):
             said[0] = True
-            post(lambda: w.say("STOP is seen: finishing this run, then stopping; `ralphy abort` stops it now"))
+            post(lambda: w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`"))
 
     return look
 

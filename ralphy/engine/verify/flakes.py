@@ -62,7 +62,7 @@ def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: B
     is_open = bool(w.config.verify.retries and first and _came_to_an_end(results))
     if not is_open or _is_certain(w, tree, first, before):
         return None
-    w.say(f"  asking again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
+    w.say(f"  running again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
     runs = [list(results)]
     if _passes_alone(w, tree, first):
         _run_until_passed(w, tree, runs)

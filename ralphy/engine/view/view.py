@@ -155,7 +155,7 @@ def _is_past(s: Snapshot, step: Step) -> bool:
 def _halted(decision: d.Halt, s: Snapshot) -> str:
     if decision.exit_code == ExitCode.NOT_FOUND:
         return "IDLE"
-    if "was rejected" in decision.reason:
+    if decision.is_rejected:
         return "REJECTED"
     if decision.exit_code == ExitCode.STORIES_OPEN or decision.late:
         return "FAILED"

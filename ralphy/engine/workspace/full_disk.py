@@ -31,7 +31,7 @@ def places(w: Workspace) -> tuple[Path, ...]:
 def require_disk_space(w: Workspace) -> None:
     """DiskFull if nothing can be written any more."""
     if is_disk_full(places(w)):
-        raise DiskFull("there is no room on the disk", where=str(w.repository.root), hint="free some space")
+        raise DiskFull("the disk is full", where=str(w.repository.root), hint="free some space")
 
 
 def record_shortage(w: Workspace, decision: Decision) -> None:

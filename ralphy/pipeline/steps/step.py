@@ -157,9 +157,14 @@ class Step:
         now = {name: s.tree.code if name == CODE else s.digest(name) for name in self.reads()}
         return {name: digest for name, digest in now.items() if digest}
 
+    @property
+    def at_gate(self) -> tuple[str, ...]:
+        """The documents that its gate is about."""
+        return (self.document, *self.beside)
+
     def content(self, s: Snapshot) -> str:
         """What its gate is about: the digests of its document and of those that are approved with it."""
-        return "+".join(digest for name in (self.document, *self.beside) if (digest := s.digest(name)))
+        return "+".join(digest for name in self.at_gate if (digest := s.digest(name)))
 
     def refuses(self, s: Snapshot) -> bool:  # noqa: ARG002
         """Does the document itself say no? Then only a person may say yes."""

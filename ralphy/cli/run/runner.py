@@ -1,0 +1,163 @@
+"""Running features: each is opened with all who listen to it, and driven to its rest, alone or in turn with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ralphy.cli.report import reporting
+from ralphy.cli.run.awake import keeping_awake
+from ralphy.cli.run.dialogue import StoryDialogue
+from ralphy.cli.run.in_ci import telling_github, with_answers
+from ralphy.cli.run.live import Live
+from ralphy.cli.run.narrator import RESUMABLE, Narrator
+from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
+from ralphy.cli.run.signals import Came, Terminated, heeding, signals
+from ralphy.cli.status.inbox import at_gate, command_of
+from ralphy.cli.status.look import standing
+from ralphy.documents.readiness import faults
+from ralphy.engine.every_feature import Turn, exit_code_of, run_every
+from ralphy.engine.lane_use.lane_layout import lanes_of
+from ralphy.engine.lane_use.strict import require_agent_starts
+from ralphy.engine.reactor import Patience, held_up, run_feature
+from ralphy.errors import ExitCode, RalphyError
+from ralphy.files.atomic import read_text
+from ralphy.git.run_lock import Held, Lock, covers, purpose_of
+from ralphy.git.signing import require_signer
+from ralphy.pipeline.decision import Halt, Rest, Wait
+
+if TYPE_CHECKING:
+    from ralphy.cli.options import Invocation
+    from ralphy.documents.feature_folder import Feature
+    from ralphy.engine.reactor import Dialogue
+    from ralphy.engine.workspace.checkout import Checkout
+    from ralphy.engine.workspace.workspace import Workspace
+    from ralphy.pipeline.model import Session
+
+
+def open_features(call: Invocation) -> list[Feature]:
+    """The features that there is anything left to do for."""
+    return [found.feature for found in call.features(call.repository()) if found.life.is_open]
+
+
+class Runner:
+    """Runs features with one patience and one live view; `named` are features that stand beside others."""
+
+    def __init__(self, call: Invocation, patience: Patience, *, named: bool = False) -> None:
+        self.live = Live(call.output)
+        self._call = call
+        self._patience = patience
+        self._named = named
+        self._came = Came()
+
+    def attend(self, w: Workspace) -> Narrator:
+        """Attach the console, signals and the sandbox to a workspace."""
+        narrator = Narrator(self._call.output, w, self.live, named=self._named, patience=self._patience)
+        narrator.attend(w)
+        w.listener = telling_github(w, reporting(w, w.listener))
+        w.listener = notifying(self._call, w, w.listener)
+        w.listener = keeping_awake(w, w.listener)
+        w.listener = heeding(self._came, w.listener)
+        self._warn_of_prd(w)
+        _require_sandbox(w)
+        _require_signer(w)
+        return narrator
+
+    def run_one(self, w: Workspace, *, by_story: bool) -> int:
+        """Run a feature until a rest that is not waited for; with `by_story`, ask after each story."""
+        narrator = self.attend(w)
+        stories = StoryDialogue(self._call.output, w, self.live) if by_story else None
+
+        def work() -> int:
+            with Lock(w.repository.checkout_dir / "lock", purpose_of(w.feature.name)), self.live:
+                if stories:
+                    stories.begin()
+                rest = self._run(w, narrator.dialogue if self._patience.gates else None)
+                while stories and isinstance(rest, Wait) and rest.story and stories.goes_on(rest.story):
+                    rest = self._run(w, narrator.dialogue)
+            return narrator.finished(rest)
+
+        return self.until_signal(work, narrator.interrupted)
+
+    def run_every(self, checkout: Checkout, session: Session) -> int:
+        """Run all open features, one after the other, until each of them waits or is done."""
+        opened: dict[str, tuple[Workspace, Narrator]] = {}
+
+        def open_now() -> list[Feature]:
+            self._call.look_again()
+            return open_features(self._call)
+
+        def turn(feature: Feature, session: Session) -> Turn:
+            """One feature, until it rests; what is wrong with it holds up no other one."""
+            try:
+                if feature.name not in opened:
+                    workspace = self._call.open(checkout, feature)
+                    opened[feature.name] = workspace, self.attend(workspace)
+                w, narrator = opened[feature.name]
+                w.session, before = session, narrator.acts
+                rest = self._run(w)
+            except RalphyError as error:
+                tell(self._call, held_up(feature, error))
+                return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
+            return Turn(rest, w.session, has_acted=narrator.acts > before)
+
+        def work() -> int:
+            with Lock(checkout.repository.checkout_dir / "lock", "loop"), self.live:
+                rests = run_every(open_now, turn, session)
+            for name, rest in rests.items():
+                self._call.output.result(f"{name}: {rest.reason}")
+            return exit_code_of(rests.values())
+
+        return self.until_signal(work, lambda how: self._call.output.insist(f"{how}: {RESUMABLE}"))
+
+    def _run(self, w: Workspace, dialogue: Dialogue | None = None) -> Rest:
+        self._call.lay_out(w)
+        prepared = w.config.ci.answers if self._call.deadline is not None else ()
+        return with_answers(w, prepared, lambda: run_feature(w, self._patience, dialogue))
+
+    def until_signal(self, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
+        """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
+        try:
+            with signals(self._came), told_of_the_end(self._call), self._naming_the_gate():
+                return work()
+        except KeyboardInterrupt:
+            interrupted("interrupted")
+            return ExitCode.INTERRUPTED
+        except Terminated:
+            interrupted("terminated")
+            return ExitCode.TERMINATED
+
+    @contextmanager
+    def _naming_the_gate(self) -> Iterator[None]:
+        """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
+        try:
+            yield
+        except Held as held:
+            own = [feature.name for feature in open_features(self._call) if covers(held.purpose, feature.name)]
+            waiting = (value for name in own if at_gate(value := standing(self._call, name)))
+            if first := next(waiting, None):
+                held.hint = f"{first['feature']} waits for you: {command_of(first)}; or stop it with: ralphy abort"
+            raise
+
+    def _warn_of_prd(self, w: Workspace) -> None:
+        """With `verify.prd: flag`, say what PRD.md lacks before an agent is paid to make a specification of it."""
+        prd = w.feature.file("PRD.md")
+        if w.config.verify.prd == "flag" and prd.is_file() and not w.feature.file("SPEC.md").exists():
+            for fault in faults(read_text(prd)):
+                self._call.output.note(f"warning: {w.feature.in_repository('PRD.md')}:{fault}")
+
+
+def _require_sandbox(w: Workspace) -> None:
+    """Start the sandbox that the settings demand, or fail."""
+    if w.config.safety.level == "strict":
+        require_agent_starts(w)
+    elif w.config.safety.sandbox == "bwrap":
+        lanes_of(w)  # opening them starts it
+
+
+def _require_signer(w: Workspace) -> None:
+    """What cannot be signed in the night is found before an agent is paid; tried once for a checkout."""
+    if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.said:
+        require_signer(w.repository, w.checkout.identity)
+        w.checkout.said.add("signer")
