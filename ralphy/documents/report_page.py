@@ -6,9 +6,9 @@ Jinja2 escapes every value: titles, failures and remarks are agents' words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ralphy.documents import report_text as text
 from ralphy.documents.report import Report
@@ -57,29 +57,35 @@ class Picture:
 
 def in_html(report: Report, clock: Clock) -> str:
     """The page, with moments as `clock` says them."""
+    return template("report.html.j2").render(
+        rehearsed=NOTE, report=report, moment=clock, lists=text.lists(report, clock), values=values_of(report, clock),
+        night=text.summary(report.night), is_link=report.next.startswith("https://"),
+    )  # fmt: skip
+
+
+def values_of(report: Report, clock: Clock) -> dict[str, Any]:
+    """What the page and the dashboard show as tables (title, head, rows, how many columns are numbers) and picture."""
     tables = {
         "landed": ("What landed", text.LANDED, list(text.landed_rows(report.done)), 5),
         "proof": ("What proves each criterion", text.MATRIX, list(text.matrix_rows(report.matrix)), 0),
         "cost": ("Cost", text.COST, list(text.cost_rows(report)), 7),
     }
-    return _template().render(
-        rehearsed=NOTE,
-        report=report, moment=clock, tables=tables, lists=text.lists(report, clock),
-        night=text.summary(report.night), picture=picture_of(report, clock), night_head=text.NIGHT,
-        night_rows=list(text.night_rows(report, clock)), is_link=report.next.startswith("https://"),
-    )  # fmt: skip
+    picture = picture_of(report, clock)
+    return {"tables": tables, "picture": picture and asdict(picture), "night_head": text.NIGHT,
+            "night_rows": list(text.night_rows(report, clock)),
+            "began": clock(report.night.began), "ended": clock(report.night.ended)}  # fmt: skip
 
 
 @cache
-def _template() -> Template:
-    """The page's template; it takes longer to compile than to fill in."""
+def template(name: str) -> Template:
+    """A template of a page, whose values are escaped; it takes longer to compile than to fill in."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(template_root()), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def picture_of(report: Report, clock: Clock) -> Picture | None:
@@ -113,6 +119,7 @@ def _runs(report: Report, places: dict[str, float], x: _Scale, clock: Clock) -> 
         start = x(turn.began)
         width = max(_LEAST_W, x(turn.ended or report.night.ended) - start)
         kind = "good" if turn.landed or turn.outcome == "succeeded" else "bad" if turn.is_rejected else "cut"
+        kind = kind if turn.ended else "working"
         label = turn.of if len(turn.of) * _LETTER_W < width - 6 else ""
         title = f"{report.named(turn.of)}, attempt {turn.attempt}, {result(turn)}, from {clock(turn.began)}"
         if turn.ended:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from typing import Any
 
-from ralphy.cli.dashboard.board import Board, depths
+from ralphy.cli.dashboard.board import Board
+from ralphy.cli.status.inbox import SECTIONS
+from ralphy.documents.report_page import values_of
+from tests.cli.a_night import the_morning
 
 BEGAN = 1_795_390_200.0
 NOW = BEGAN + 4_330
@@ -38,24 +43,8 @@ def _story(number: int, state: str) -> dict[str, Any]:
 def _feature(name: str, section: str, done: int, of: int, said: str) -> dict[str, Any]:
     phase = {"needs_you": "AWAITING_SPEC_VALIDATION", "done": "COMPLETED"}.get(section, "IMPLEMENTATION")
     return {"feature": name, "section": section, "phase": phase, "tasks_completed": done, "tasks_total": of,
-            "next": said, "waiting_until": None, "cost_usd": 0.0, "command": f"ralphy status {name}"}  # fmt: skip
-
-
-def _turn(number: int, lane: str, began: float, took: float, kind: str = "good", attempt: int = 1) -> dict[str, Any]:
-    return {"of": _id(number), "lane": lane, "attempt": attempt, "model": "opus" if attempt > 1 else "sonnet",
-            "began": BEGAN + began, "ended": BEGAN + began + took if took else 0.0, "kind": kind, "outcome": "",
-            "why": "the check test fails" if kind == "bad" else "", "cost_usd": 0.4,
-            "title": f"{_id(number)} {_TITLES[number - 1]}"}  # fmt: skip
-
-
-def _night() -> dict[str, Any]:
-    turns = [_turn(1, "1", 0, 620), _turn(2, "1", 640, 300, "bad"), _turn(2, "1", 960, 520, attempt=2),
-             _turn(3, "1", 1500, 900), _turn(4, "1", 2420, 760), _turn(5, "2", 3190, 250, "bad"),
-             _turn(7, "2", 2430, 700, "bad"), _turn(5, "2", 3450, 400, "bad", 5), _turn(7, "2", 4139, 0, "working", 2),
-             _turn(6, "1", 3568, 0, "working"), _turn(10, "3", 4321, 0, "working"),
-             _turn(10, "3", 2500, 1200, "cut")]  # fmt: skip
-    pauses = [{"began": BEGAN + 3720, "ended": BEGAN + 4100, "why": "the provider's limit"}]
-    return {"began": BEGAN, "ended": NOW, "lanes": ["1", "2", "3"], "turns": turns, "pauses": pauses}
+            "next": said, "title": SECTIONS[section][0], "waiting_until": None, "cost_usd": 0.0,
+            "command": f"ralphy status {name}"}  # fmt: skip
 
 
 def _agent(number: int, lane: str, began: float, calls: int, doing: str, **more: Any) -> dict[str, Any]:
@@ -63,19 +52,9 @@ def _agent(number: int, lane: str, began: float, calls: int, doing: str, **more:
             "began": BEGAN + began, "doing": doing, "calls": calls, "warned": "", **more}  # fmt: skip
 
 
-def _proof() -> list[dict[str, Any]]:
-    said = (("1", "An account is kept over a restart", "tests/test_store.py::test_kept"),
-            ("2", "Two accounts cannot have one address", "tests/test_account.py::test_one_address"),
-            ("3", "The right password signs in; a wrong one does not", "tests/test_sign_in.py::test_right_and_wrong"),
-            ("4", "After five wrong passwords the account is locked", "tests/test_lock.py::test_five"))  # fmt: skip
-    return [{"id": f"US-00{number}.1", "criterion": text, "test": test, "before": "red", "after": "green",
-             "commit": "5d1f0c92aa", "met": "yes", "note": ""} for number, text, test in said]  # fmt: skip
-
-
 def a_board() -> Board:
     """The night at work."""
     rows = [_story(number, _STATES.get(number, "blocked")) for number in range(1, 13)]
-    burn = [(0, 12, ""), (620, 11, "US-001"), (1480, 10, "US-002"), (2400, 9, "US-003"), (3180, 8, "US-004")]
     features = [
         _feature("csv-export", "needs_you", 0, 5, "SPEC.md is ready for review"),
         _feature("login", "working", 4, 12, "US-006, US-007, US-010 in progress"),
@@ -102,11 +81,8 @@ def a_board() -> Board:
         "questions": [{"key": "US-005", "title": _TITLES[4], "question": "Which address sends the link? There is none "
                        "in the settings, and SPEC.md names none."}],
         "budget": {"cost_usd": 3.12, "max_cost_usd": 20.0, "calls_left": 37, "runs": 14, "max_runs": 50},
-        "depths": depths({_id(n): tuple(map(_id, _AFTER.get(n, ()))) for n in range(1, 13)}),
-        "burn": [{"at": BEGAN + at, "left": left, "story": story} for at, left, story in burn],
-        "costs": [{"of": _id(n), "model": "sonnet", "usd": usd, "runs": 1, "seconds": 700.0, "tokens": {}}
-                  for n, usd in ((1, 0.41), (2, 0.9), (3, 0.55), (4, 0.71), (5, 0.55))],
-        "proof": _proof(), "night": _night(), "jobs": 3, "next_command": "ralphy loop login",
+        "report": json.loads(json.dumps(values_of(the_morning(), lambda at: time.strftime("%H:%M", time.gmtime(at))))),
+        "jobs": 3, "next_command": "ralphy loop login",
     }  # fmt: skip
 
 

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
-from ralphy.cli.report import past_now, report_on
-from ralphy.cli.status.inbox import command_of, section_of
+from ralphy.cli.report import moment, past_now, report_on
+from ralphy.cli.status.inbox import SECTIONS, command_of, section_of
 from ralphy.cli.status.look import standing
 from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of, open_questions
+from ralphy.documents.report_page import values_of
 from ralphy.engine.view.status import decided
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular
@@ -28,15 +29,13 @@ from ralphy.pipeline.steps.table import step_of
 
 if TYPE_CHECKING:
     from ralphy.cli.options import Invocation
-    from ralphy.documents.report import Need, Report
+    from ralphy.documents.report import Need
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
-    from ralphy.pipeline.nights import Past, Turn
 
 Board = dict[str, Any]
 _INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting_until", "cost_usd")
 _HOUR_S = 3600.0
-_MOST_ROWS, _MOST_TURNS = 500, 400
 
 
 def again(call: Invocation) -> Invocation:
@@ -49,7 +48,7 @@ def board_of(call: Invocation, feature: str | None) -> Board:
     call = again(call)
     values = [_standing(call, found.feature.name) for found in call.features(call.repository())]
     inbox = [_inbox_row(value) for value in values]
-    inbox.sort(key=lambda row: ("needs_you", "working", "ready", "waiting", "done").index(row["section"]))
+    inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
     name = feature or (inbox[0]["feature"] if inbox else "")
     known = next((value for value in values if value["feature"] == name), None)
     if known is None and feature:
@@ -85,7 +84,8 @@ def _standing(call: Invocation, name: str) -> dict[str, Any]:
 def _inbox_row(value: Mapping[str, Any]) -> dict[str, Any]:
     row = {field: value.get(field) for field in _INBOX}
     row["next"] = value["error"]["message"] if "error" in value else value["next"]
-    return {**row, "section": section_of(value), "command": command_of(value)}
+    section = section_of(value)
+    return {**row, "section": section, "title": SECTIONS[section][0], "command": command_of(value)}
 
 
 def _detail(call: Invocation, name: str) -> Board:
@@ -93,19 +93,15 @@ def _detail(call: Invocation, name: str) -> Board:
     found, workspace = call.opened(name)
     with workspace as w:
         snapshot, decision, _ = decided(w, found)
-        past = past_now(w)
-        report = report_on(w, snapshot, decision, past)
-        asked = _questions(w, snapshot)
+        report = report_on(w, snapshot, decision, past_now(w))
+        asked, gate = _questions(w, snapshot), gate_of(w, snapshot)
+        waits = [need for need in report.waits if not _is_asked(need, asked) and not (gate and need.do == report.next)]
         return {
-            "waits": [asdict(need) for need in report.waits if not _is_asked(need, asked)],
-            "gate": gate_of(w, snapshot),
+            "waits": [asdict(need) for need in waits],
+            "gate": gate,
             "questions": asked,
             "budget": _budget(w, snapshot),
-            "depths": depths({story.id: story.depends_on for story in snapshot.prd.stories}),
-            "burn": burn_down(past, report),
-            "costs": [asdict(cost) for cost in report.costs][:_MOST_ROWS],
-            "proof": [asdict(row) for row in report.matrix][:_MOST_ROWS],
-            "night": _night(report),
+            "report": values_of(report, moment),
             "jobs": w.config.lanes.jobs,
             "next_command": report.next,
         }  # fmt: skip
@@ -143,48 +139,3 @@ def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:
     return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": limits.max_cost_usd,
             "calls_left": max(0, limits.calls_per_hour - used), "runs": s.history.iterations,
             "max_runs": limits.max_iterations}  # fmt: skip
-
-
-def depths(after: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """How many stories have to come before each at the least: its column in the graph. What is unknown counts not."""
-    found: dict[str, int] = {}
-
-    def depth(story: str, above: tuple[str, ...]) -> int:
-        if story not in found:
-            needed = [one for one in after[story] if one in after and one not in above]
-            found[story] = 1 + max((depth(one, (*above, story)) for one in needed), default=-1)
-        return found[story]
-
-    for story in after:
-        depth(story, ())
-    return found
-
-
-def burn_down(past: Past, report: Report) -> list[dict[str, Any]]:
-    """(when, stories left) from the first run on, whenever a story landed; its last row is about now."""
-    done = {landed.id for landed in report.done}
-    ends = sorted({turn.story: turn.ended for turn in past.turns if turn.landed and turn.story in done}.items(),
-                  key=lambda pair: pair[1])  # fmt: skip
-    if not past.turns:
-        return []
-    left = report.stories - len(done - {story for story, _ in ends})
-    rows = [{"at": past.began, "left": left, "story": ""}]
-    for number, (story, at) in enumerate(ends, 1):
-        rows.append({"at": at, "left": left - number, "story": story})
-    return rows
-
-
-def _night(report: Report) -> dict[str, Any]:
-    """Who worked when, by lane, and what was waited for."""
-    night = report.night
-    turns = [{**_bar(turn), "title": report.named(turn.of)} for turn in night.turns[-_MOST_TURNS:]]
-    pauses = [{"began": pause.began, "ended": pause.ended, "why": pause.why} for pause in night.pauses]
-    lanes = sorted({turn["lane"] for turn in turns}, key=lambda name: (len(name), name))
-    return {"began": night.began, "ended": night.ended, "lanes": lanes, "turns": turns, "pauses": pauses}
-
-
-def _bar(turn: Turn) -> dict[str, Any]:
-    kind = "good" if turn.landed or turn.outcome == "succeeded" else "bad" if turn.is_rejected else "cut"
-    return {"of": turn.of, "lane": turn.lane, "attempt": turn.attempt, "model": turn.model, "began": turn.began,
-            "ended": turn.ended, "kind": kind if turn.ended else "working", "outcome": turn.outcome, "why": turn.why,
-            "cost_usd": turn.cost_usd}  # fmt: skip

@@ -15,7 +15,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -31,6 +30,7 @@ from ralphy.cli.dashboard import gate
 from ralphy.cli.dashboard.agents import log_of
 from ralphy.cli.dashboard.board import Board, again
 from ralphy.cli.dashboard.feed import Watched
+from ralphy.cli.dashboard.page import parts_of, title_of
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body, without_secrets
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
@@ -84,12 +84,12 @@ class Guard:
         headers = Headers(scope=scope)
         given = str(scope["path"]).lstrip("/").partition("/")[0]
         if headers.get("host", "").lower() not in self.hosts:
-            return "this is not a name of the dashboard (see --allow-host)"
+            return "unknown host name (see --allow-host)"
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc.lower() not in self.hosts:
-            return "another page made this request"
+            return "the request comes from another page"
         if scope["method"] == "POST" and origin is None:
-            return "no page made this request"
+            return "the request has no Origin header"
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return "open the address that `ralphy dashboard` printed: the token in it is the key"
         return ""
@@ -150,7 +150,7 @@ class Dashboard:
     def _act(self, act: str, said: dict[str, str]) -> str:
         feature, text, seen = said["feature"], said["text"], said["seen"]
         if act in ("approve", "reject") and not seen:
-            raise InvalidInput("nothing says what was seen: load the page again")
+            raise InvalidInput("the request does not say what was seen: reload the page")
         if act == "approve":
             return gate.approve(self.call, feature, seen)
         if act == "reject":
@@ -159,14 +159,14 @@ class Dashboard:
             return gate.answer(self.call, feature, said["key"], text)
         if act == "abort":
             return gate.abort(self.call, feature)
-        raise NotFound(f"nothing is called {act!r} here")
+        raise NotFound(f"unknown action {act!r}")
 
     def _events(self, request: Request) -> Response:
         stream = self._boards(request.query_params.get("feature", ""))
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def _boards(self, feature: str) -> AsyncIterator[str]:
-        """The board, and again whenever it differs; where only the agents do, these alone."""
+        """The parts of the page, and again those that differ."""
         loop, news = asyncio.get_running_loop(), asyncio.Queue[Board]()
 
         def hear(board: Board) -> None:
@@ -174,7 +174,7 @@ class Dashboard:
                 loop.call_soon_threadsafe(news.put_nowait, board)
 
         end = await run_in_threadpool(self.feed.watch, feature, hear)
-        sent: Board = {}
+        sent: dict[str, str] = {}
         try:
             while True:
                 try:
@@ -184,18 +184,13 @@ class Dashboard:
                     continue
                 while not news.empty():
                     board = news.get_nowait()
-                rest = {name: value for name, value in board.items() if name not in ("agents", "at")}
-                if rest == sent:
-                    yield _event("agents", {"agents": board["agents"], "at": board["at"]})
-                else:
-                    yield _event("board", board)
-                sent = rest
+                parts = await run_in_threadpool(parts_of, board)
+                changed = {name: html for name, html in parts.items() if sent.get(name) != html}
+                told = {"at": board["at"], "feature": board["feature"], "title": title_of(board), "parts": changed}
+                yield f"data: {json.dumps(told)}\n\n"
+                sent = parts
         finally:
             end()
-
-
-def _event(kind: str, value: Any) -> str:
-    return f"event: {kind}\ndata: {json.dumps(value)}\n\n"
 
 
 async def _body(request: Request) -> dict[str, str]:
@@ -204,13 +199,13 @@ async def _body(request: Request) -> dict[str, str]:
     async for piece in request.stream():
         data += piece
         if len(data) > _MOST_BODY:
-            raise InvalidInput(f"that is too long: at most {_MOST_BODY} bytes")
+            raise InvalidInput(f"the request is too long: at most {_MOST_BODY} bytes")
     try:
         found = json.loads(data)
     except ValueError:
         found = None
     if request.headers.get("content-type", "").partition(";")[0] != "application/json" or not isinstance(found, dict):
-        raise InvalidInput("the request is not JSON")
+        raise InvalidInput("the request body is not JSON")
     return {name: str(found.get(name) or "") for name in ("feature", "text", "seen", "key")}
 
 
@@ -232,8 +227,8 @@ def bound(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port))
     except OSError as error:
-        raise EnvironmentProblem(f"port {port} cannot be used: {error.strerror}",
-                                 hint="name another: --port N, or none for a free one") from error  # fmt: skip
+        raise EnvironmentProblem(f"cannot listen on port {port}: {error.strerror}",
+                                 hint="choose another with --port N, or leave --port out") from error  # fmt: skip
 
 
 def serve(dashboard: Dashboard, listening: socket.socket) -> int:
