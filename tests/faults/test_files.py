@@ -15,11 +15,8 @@ from ralphy.engine.feature.land import NewCommit, land
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
-from tests.engine.building import assert_clean, breaks, build, drive, open_feature, story, works
-from tests.faults.invariants import Known, broken_at_rest
+from tests.engine.building import assert_clean, breaks, build, open_feature, story, works
 from tests.sampling import sampled
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making a device needs root")
 
 
 def into_pipe(path: Path) -> None:
@@ -39,20 +36,19 @@ LIES_IN_THE_WAY: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("what", [
-    pytest.param(name, marks=needs_root if name == "device" else ()) for name in LIES_IN_THE_WAY
-])  # fmt: skip
 @pytest.mark.fault("F8")
-def test_what_is_no_file_in_prd_jsons_place_is_refused_without_waiting(tmp_path: Path, what: str) -> None:
+def test_what_is_no_file_in_prd_jsons_place_is_refused_without_waiting(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     path = project.folder / "prd.json"
     path.unlink()
-    LIES_IN_THE_WAY[what](path)
-
-    with pytest.raises(RalphyError, match=r"prd\.json"):
-        project.loop()
-
-    assert read_regular(path) is None
+    for what, lay in LIES_IN_THE_WAY.items():
+        if what == "device" and os.geteuid():
+            continue  # making one needs root
+        lay(path)
+        with pytest.raises(RalphyError, match=r"prd\.json"):
+            project.loop()
+        assert read_regular(path) is None
+        path.rmdir() if what == "folder" else path.unlink()
     assert not project.journal("run")
 
 
@@ -73,47 +69,38 @@ def test_a_story_lands_in_a_repository_with_an_odd_path(tmp_path: Path, name: st
     assert not list(tmp_path.rglob("hit"))
 
 
-@pytest.mark.parametrize("number", [errno.EXDEV, errno.ESTALE, errno.EROFS])
 @pytest.mark.fault("F11")
 def test_a_rename_that_fails_names_the_file_and_leaves_the_old_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "prd.json"
     path.write_bytes(b"old")
+    for number in (errno.EXDEV, errno.ESTALE, errno.EROFS):
+        monkeypatch.setattr(Path, "replace", refusing(number))
+        with pytest.raises(EnvironmentProblem, match=r"prd\.json: cannot be written"):
+            replace_file(path, b"new")
+
+        assert path.read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["prd.json"]
+
+
+def refusing(number: int) -> Callable[..., None]:
+    """A call of the system that always fails so."""
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(EnvironmentProblem, match=r"prd\.json: cannot be written"):
-        replace_file(path, b"new")
-
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["prd.json"]
-
-
-@pytest.mark.fault("F6")
-def test_a_system_that_writes_less_than_asked_tears_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 3})
-    project.play(stories={"US-001": [breaks(), works()]})
-    whole = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, bytes(data)[:7]))
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert [end["outcome"] for end in project.journal("end")][:2] == ["rejected", "succeeded"]
-    assert_clean(project)
+    return refuse
 
 
 @pytest.mark.fault("M5")
 def test_a_reader_sees_a_whole_prd_json_while_attempts_fail_and_land(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 5})
-    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]})
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 5})
+    project.play(stories={"US-001": [breaks(), works()]})
     path, over, seen, torn = project.folder / "prd.json", threading.Event(), [], []
 
     def read() -> None:
-        while not over.is_set():
+        while not over.wait(0.001):
             try:
                 seen.append(check_prd(path.read_bytes(), "prd.json") is not None)
             except (OSError, RalphyError) as error:
@@ -137,10 +124,7 @@ def test_without_any_watcher_the_tick_finds_what_changed(tmp_path: Path, monkeyp
 
     from ralphy.engine import wakeups
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "OS file watch limit reached")
-
-    monkeypatch.setattr(watchfiles, "watch", refuse)
+    monkeypatch.setattr(watchfiles, "watch", refusing(errno.ENOSPC))
     monkeypatch.setattr(wakeups, "RESYNC_S", 0.1)
 
     with wakeups.Wakeups([tmp_path], resync_s=30.0) as waiting:
@@ -176,23 +160,6 @@ def test_where_no_watches_are_left_the_folders_are_polled(tmp_path: Path, monkey
     assert str(tmp_path / "new") in found
 
 
-KILL_AT = ("intent_recorded", "refs_moved", "files_replaced")
-
-
-@pytest.mark.parametrize("milestone", sampled(KILL_AT, "refs_moved"))
-@pytest.mark.fault("F13")
-def test_a_journal_that_a_kill_has_torn_costs_nothing(tmp_path: Path, milestone: str) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 5})
-    base = project.git("rev-parse", "HEAD")
-    drive(project, "die", milestone, "1")
-    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
-    os.truncate(journal, journal.stat().st_size - 7)
-
-    assert project.loop().code == ExitCode.WAITING
-    assert broken_at_rest(project, Known(base)) == []
-    assert project.landed() == ["login/US-001"]
-
-
 @pytest.mark.fault("F1")
 @pytest.mark.parametrize("failing", ["add", "finish"])
 def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
@@ -205,7 +172,7 @@ def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
     blob = objects.Entry("100644", found.write("blob", b"1\n"))
     tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
     with monkeypatch.context() as full:
-        full.setattr(objects.Batch, failing, refuse_to_write)
+        full.setattr(objects.Batch, failing, refusing(errno.ENOSPC))
         with pytest.raises(EnvironmentProblem):
             found.persist(tree)
     assert list((project.repo / ".git" / "objects").glob("*/tmp_obj_*")) == []
@@ -216,10 +183,6 @@ def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
 
     assert project.git("ls-tree", "-r", "--name-only", tree, "a").split() == ["a/b/c"]
     assert project.git("fsck", "--strict", "--no-dangling") == ""
-
-
-def refuse_to_write(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.fault("G2")

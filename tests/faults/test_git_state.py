@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.git.commands import discover, refs_of
-from tests.engine.building import Act, Ended, Project, assert_clean, build, drive, story, works
+from tests.engine.building import Act, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import World, changed, world_of
 from tests.sampling import sampled
@@ -169,6 +169,13 @@ DEEDS = {
     "leaves locks": f"touch {GIT_DIR}/index.lock {GIT_DIR}/HEAD.lock {GIT_DIR}/packed-refs.lock",
     "hides by the index": "git update-index --skip-worktree check.py; git update-index --assume-unchanged src/base.py",
     "forges a landing": FORGED,
+    "makes refs that lead in a circle": f"cd {GIT_DIR}; mkdir -p refs/heads/ralph;"
+                                        " echo 'ref: refs/heads/other' > refs/heads/ralph/login;"
+                                        " echo 'ref: refs/heads/ralph/login' > refs/heads/other",
+    "makes a pipe and garbage of refs": f"cd {GIT_DIR}; mkdir -p refs/heads/ralph/login; mkfifo refs/heads/other;"
+                                        " echo garbage > refs/heads/ralph/login/x",
+    "makes pipes of git's files": f"cd {GIT_DIR}; rm -f packed-refs HEAD index config; mv objects o;"
+                                  " mkfifo packed-refs HEAD index config objects",
 }  # fmt: skip
 
 
@@ -195,10 +202,11 @@ def test_what_an_agent_does_to_git_ends_with_its_lane(tmp_path: Path) -> None:
     assert not [ref for ref in project.refs("refs") if "fake" in ref or "mine" in ref]
 
 
-KILLED_AFTER = ["moves and deletes refs", "leaves a rebase", "removes git", "forges a landing"]
+KILLED_AFTER = ["moves and deletes refs", "leaves a rebase", "removes git", "makes pipes of git's files",
+                "forges a landing"]  # fmt: skip
 
 
-@pytest.mark.parametrize("what", sampled(KILLED_AFTER, "removes git", "forges a landing"))
+@pytest.mark.parametrize("what", sampled(KILLED_AFTER, "makes pipes of git's files", "forges a landing"))
 @pytest.mark.fault("G16", "A4", "P1")
 def test_nor_does_it_outlive_a_ralphy_that_is_killed(tmp_path: Path, what: str) -> None:
     project, before = owned(tmp_path, *deeds(what))
@@ -219,17 +227,13 @@ OUTSIDE = {
 }
 
 
-def outside(tmp_path: Path) -> tuple[Project, World, Ended]:
-    """A night whose agents each do one of these."""
-    commands = [command.format(repo=tmp_path / "repo") for command, _ in OUTSIDE.values()]
-    project, before = owned(tmp_path, *(works(run=sh(command)) for command in commands))
-    return project, before, project.loop()
-
-
 @pytest.mark.fault("G16", "G13")
 def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_path: Path) -> None:
     """Without a sandbox the agent is the user: it cannot be told from the person, and nothing is put back."""
-    project, before, ended = outside(tmp_path)
+    commands = [command.format(repo=tmp_path / "repo") for command, _ in OUTSIDE.values()]
+    project, before = owned(tmp_path, *(works(run=sh(command)) for command in commands))
+
+    ended = project.loop()
 
     found = " ".join(changed(before, world_of(project)))
     for number, (_, path) in enumerate(OUTSIDE.values(), start=1):
@@ -237,15 +241,6 @@ def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_p
         assert f"{path}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
         assert path in " ".join(project.story(f"US-00{number}")["evidence"]["warnings"])
     assert len(project.landed()) == len(OUTSIDE) + 1
-
-
-@pytest.mark.usefixtures("sandbox")
-@pytest.mark.fault("G16", "G13")
-def test_in_a_sandbox_nothing_outside_of_the_lane_can_be_reached(tmp_path: Path) -> None:
-    project, before, ended = outside(tmp_path)
-
-    assert_untouched(project, before)
-    assert "changed during the run" not in ended.text
 
 
 def test_refs_by_the_thousand_are_read_together(tmp_path: Path) -> None:

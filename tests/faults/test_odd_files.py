@@ -1,14 +1,17 @@
-"""What is neither file, link nor folder where a file was: nobody waits for it, and the file counts as deleted."""
+"""What agents leave in the place of files: pipes and the like, or another plan. Nobody waits, and none of it counts."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from ralphy.git.commands import discover, head_of, resolve
 from tests.engine.building import assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
+from tests.faults.conftest import Ralphy
 from tests.sampling import sampled
 
 SOCKET = "import os, socket; os.remove('src/base.py'); socket.socket(socket.AF_UNIX).bind('src/base.py')"
@@ -19,13 +22,24 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize("what", [
-    "pipe", pytest.param("socket", marks=pytest.mark.soak),
-    pytest.param("device", marks=[pytest.mark.soak, pytest.mark.skipif(os.getuid() != 0, reason="needs root")]),
-])  # fmt: skip
-def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize(("what", "killed"), sampled(
+    [("pipe", False), ("pipe", True), ("socket", False),
+     pytest.param("device", False, marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root"))],
+    ("pipe", False), ("pipe", True),
+))  # fmt: skip
+@pytest.mark.fault("P1")
+def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted_and_keeps_git_waiting_nowhere(
+    tmp_path: Path, what: str, killed: bool
+) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [works(run=[MADE[what]])], "US-002": [works()]})
+    read_by_git = [
+        "sh",
+        "-c",
+        "for name in .gitignore .gitattributes src/.gitignore; do rm -f $name; mkfifo $name; done",
+    ]
+    project.play(stories={"US-001": [works(run=[MADE[what], read_by_git]), works()], "US-002": [works()]})
+    if killed:
+        assert drive(project, "die", "agent_ended", "1") == KILLED
 
     project.loop()
 
@@ -35,47 +49,50 @@ def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted(tmp_path: Pa
     assert_clean(project)
 
 
-@pytest.mark.fault("P1")
-def test_nor_does_a_restart_wait_for_it(tmp_path: Path) -> None:
+def test_a_pipe_that_git_would_wait_for_is_named_before_git_is_asked(tmp_path: Path, ralphy: Ralphy) -> None:
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(run=[MADE["pipe"]]), works()]})
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.loop()
-
-    assert "src/base.py" not in project.code_files()  # the run is resumed: what it had replaced stays deleted
-    assert project.landed() == ["login/US-001"]
-    assert_clean(project)
-
-
-@pytest.mark.parametrize("name", sampled([".gitignore", ".gitattributes", "src/.gitignore"], ".gitignore"))
-@pytest.mark.parametrize("killed", [False, True], ids=["", "and Ralphy was killed"])
-def test_git_is_not_kept_waiting_by_what_it_reads(tmp_path: Path, name: str, killed: bool) -> None:
-    project = build(tmp_path, story("US-001"))
-    pipe = ["sh", "-c", f"rm -f {name}; mkfifo {name}"]
-    project.play(stories={"US-001": [works(run=[pipe]), works()]})
-    if killed:
-        assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert_clean(project)
-
-
-def test_a_pipe_that_git_would_wait_for_is_named_before_git_is_asked(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"*": [works()]})
     for name in ("node_modules/left/.gitignore", "src/.gitattributes"):
         pipe = project.repo / name
         pipe.parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(pipe)
 
-        code, said = project.call("loop")
+        code, said = ralphy(project, "loop")
 
         assert code == 3
         assert f"{name}: is not a plain file, and Git would wait for it" in said
         assert "remove it" in said
         pipe.unlink()
-    assert project.call("loop")[0] == 10
+    assert ralphy(project, "loop")[0] == 10
     assert project.landed() == ["login/US-001"]
+
+
+PLAN = "docs/features/login/prd.json"
+REORDERED = [story("US-009", passes=True, status="completed"), story("US-002"), story("US-001", priority=7)]
+
+
+@pytest.mark.fault("A5")
+def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    plan = {PLAN: json.dumps({"userStories": REORDERED}), "src/{{slug}}.py": "WORKS = 1\n"}
+    project.play(stories={"US-001": [works(write=plan, commit="wip: plan")], "US-002": [works()]})
+
+    ended = project.loop()
+
+    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert [found["id"] for found in project.prd()["userStories"]] == ["US-001", "US-002"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert_clean(project)
+
+
+def test_a_ref_that_leads_nowhere_and_a_pipe_are_no_commit(git_repo: Path) -> None:
+    heads = git_repo / ".git" / "refs" / "heads"
+    (heads / "a").write_text("ref: refs/heads/main\n")
+    for text in ("ref: refs/heads/main", "ref: refs/heads/a", "garbage", "", "ref: ../../x", "0" * 41):
+        (heads / "main").write_text(f"{text}\n")
+        repository = discover(git_repo)
+        assert head_of(repository) == ("main", "")
+        assert resolve(repository, "refs/heads/a") == ""
+    os.mkfifo(heads / "pipe")
+    (git_repo / ".git" / "packed-refs").unlink(missing_ok=True)
+    os.mkfifo(git_repo / ".git" / "packed-refs")
+    assert resolve(discover(git_repo), "refs/heads/pipe") == ""

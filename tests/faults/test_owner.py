@@ -15,7 +15,19 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import PATIENCE_S, PRD_MD, Project, assert_clean, beside, build, reports, story, works
+from tests.engine.building import (
+    ONE_RUN,
+    PATIENCE_S,
+    PRD_MD,
+    Project,
+    assert_clean,
+    beside,
+    build,
+    reports,
+    story,
+    works,
+)
+from tests.faults.conftest import Ralphy
 from tests.sampling import sampled
 
 
@@ -49,21 +61,21 @@ def held(tmp_path: Path) -> Iterator[Held]:
 
 @pytest.mark.fault("M1", "M2")
 def test_a_checkout_has_one_ralphy_until_that_is_killed_and_another_worktree_its_own(
-    held: Held, tmp_path: Path
+    held: Held, tmp_path: Path, ralphy: Ralphy
 ) -> None:
     project = held.project
     (project.repo / "docs/features/logout").mkdir()
     (project.repo / "docs/features/logout/PRD.md").write_text(PRD_MD)
     for name in ("login", "logout"):
         os.kill(held.pid, signal.SIGSTOP if name == "logout" else signal.SIGCONT)  # it holds its checkout still
-        code, said = project.call("loop", name)
+        code, said = ralphy(project, "loop", name)
         assert code == ExitCode.CONFLICT
         assert f"pid {held.pid}" in said and "feature login" in said
     other = beside(project, tmp_path / "other")
     (other.repo / "docs/features/mail").mkdir(parents=True)
     (other.repo / "docs/features/mail/PRD.md").write_text(PRD_MD)
 
-    code, said = other.call("loop", "mail", "--to", "spec")
+    code, said = ralphy(other, "loop", "mail", "--to", "spec")
 
     assert code == ExitCode.DONE, said
     assert (other.repo / "docs/features/mail/SPEC.md").exists()
@@ -72,16 +84,6 @@ def test_a_checkout_has_one_ralphy_until_that_is_killed_and_another_worktree_its
     assert project.loop().runs == ["US-001", "US-002", "qa"]
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
-
-
-@pytest.mark.fault("M2")
-def test_a_note_that_names_a_living_stranger_holds_nothing(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    lock = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
-    lock.parent.mkdir(parents=True)
-    lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": time.time()}))
-
-    assert project.loop().code == ExitCode.WAITING
 
 
 @pytest.mark.fault("G2")
@@ -111,9 +113,12 @@ def _let_go(told: Path, lock: Path) -> None:
     lock.unlink(missing_ok=True)
 
 
-@pytest.mark.fault("G2")
+@pytest.mark.fault("G2", "M2")
 def test_a_lock_that_ralphys_own_git_left_when_both_were_killed_is_removed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
+    held = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"  # names a living stranger: it holds nothing
+    held.parent.mkdir(parents=True)
+    held.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": time.time()}))
     git = subprocess.Popen(["sleep", "60"])
     git.kill()
     git.wait()
@@ -121,7 +126,6 @@ def test_a_lock_that_ralphys_own_git_left_when_both_were_killed_is_removed(tmp_p
     lock.parent.mkdir(parents=True)
     lock.touch()
     note = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "moving.json"
-    note.parent.mkdir(parents=True)
     note.write_text(json.dumps({"pid": git.pid, "refs": ["refs/heads/ralph/login"]}))
 
     assert project.loop().code == ExitCode.WAITING
@@ -131,15 +135,15 @@ def test_a_lock_that_ralphys_own_git_left_when_both_were_killed_is_removed(tmp_p
 
 
 @pytest.mark.fault("G2")
-def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path: Path) -> None:
+def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path: Path, ralphy: Ralphy) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    assert project.loop(**ONE_RUN).code == ExitCode.BUDGET
     lock = project.repo / ".git" / "packed-refs.lock"
     lock.touch()
     locked = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
     locked.touch()
 
-    code, said = project.call("loop", "login")
+    code, said = ralphy(project, "loop", "login")
 
     assert code == ExitCode.CONFLICT, said
     assert "login.lock" in said
@@ -152,9 +156,9 @@ def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path
 
 @pytest.mark.fault("G14")
 @pytest.mark.parametrize("what", sampled(["HEAD", "HEAD^{tree}", "HEAD:src"], "HEAD^{tree}"))
-def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path, what: str) -> None:
+def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path, what: str, ralphy: Ralphy) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    assert project.call("loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
+    assert project.loop(**ONE_RUN).code == ExitCode.BUDGET
     tip = project.tip
     oid = project.git("rev-parse", what.replace("HEAD", tip))
     path = project.repo / ".git" / "objects" / oid[:2] / oid[2:]
@@ -162,7 +166,7 @@ def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path
     path.chmod(0o644)
     path.write_bytes(whole[: len(whole) // 2])
 
-    code, said = project.call("loop", "login")
+    code, said = ralphy(project, "loop", "login")
 
     assert code == ExitCode.ENVIRONMENT, said
     assert "git" in said
