@@ -69,17 +69,6 @@ class Project:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, encoding="utf-8")
 
-    def read(self, name: str) -> str:
-        return (self.folder / name).read_text(encoding="utf-8")
-
-    def ask(self, *words: str) -> str:
-        """What a call of `ralphy` prints on stdout."""
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "ralphy", *words], cwd=self.repo, env=dict(self.env),
-            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=True,
-        )  # fmt: skip
-        return done.stdout
-
     def plan(self, *stories: Mapping[str, Any]) -> None:
         """A prd.json by hand, so that no spec step comes before the stories."""
         self.write("prd.json", json.dumps({"userStories": list(stories)}))

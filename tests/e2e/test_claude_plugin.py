@@ -7,8 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from ralphy.cli.session.loop import keep_loop
-from ralphy.documents.session_loop import PATH, SessionLoop
+from ralphy.documents.session_loop import PATH
 from ralphy.resources import template_root
 from tests.doubles.messages_api import MessagesApi
 from tests.e2e import claude_cli
@@ -72,12 +71,6 @@ def test_one_story_is_done_by_one_call(git_repo: Path, private_home: Path) -> No
     assert "# US-001: Greet by name" in told[0] and len(told) == len(steps)
     assert run.result["result"].endswith("<promise>STORY_DONE</promise>")
     assert [story["status"] for story in project.prd()["userStories"]] == ["completed", "pending"]
-
-
-def test_a_loop_is_cancelled_by_a_command(git_repo: Path, private_home: Path) -> None:
-    keep_loop(git_repo, SessionLoop("login", "another", iteration=3))
-    _, _, told = run_plugin([{"blocks": ["It is cancelled."]}], "/ralphy:cancel-ralph", git_repo, private_home)
-    assert "cancelled the loop of login after 3 iterations" in told[0] and not (git_repo / PATH).exists()
 
 
 def test_the_plugin_and_its_marketplace_are_valid(private_home: Path) -> None:

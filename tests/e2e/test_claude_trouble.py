@@ -73,15 +73,12 @@ def early_warning(resets_in_s: int) -> dict[str, Any]:
 
 
 HALF, WHOLE = "WORKS = 'half'\n", "WORKS = 'whole'\n"
-RED = "WORKS = 'BROKEN'\n"
 # story -> the outcomes of its runs, and the attempt that landed
 NIGHT = {
     "late": (["timed_out", "succeeded"], "2"),
     "limited": (["limited", "succeeded"], "1"),
     "overloaded": (["transient", "succeeded"], "1"),
     "dropped": (["succeeded"], "1"),
-    "silent": (["transient", "succeeded"], "1"),
-    "red": (["rejected", "succeeded"], "2"),
     "warned": (["succeeded"], "1"),
     "after": (["succeeded"], "1"),
 }
@@ -91,8 +88,7 @@ def troubled_night() -> dict[str, list[Any]]:
     """What the provider answers: each story meets a trouble of its own and then does its work."""
     work = {name: [[write(f"{name}.py", WHOLE)], report()] for name in NIGHT}
     half = {name: [write(f"{name}.py", HALF)] for name in NIGHT}
-    mends = {name: [[read(f"{name}.py")], [edit(f"{name}.py", was, WHOLE)], report()]
-             for name, was in (("late", HALF), ("red", RED))}  # fmt: skip
+    mends = [[read("late.py")], [edit("late.py", HALF, WHOLE)], report()]
     # The events need a little time between them, or the CLI sees the end before it has seen the call. Newer versions
     # run the call only if they had taken all of it in, and else ask the model to go on.
     cut = {"blocks": ["Working.", write("dropped.py", WHOLE)], "drop_after": 7, "event_delay": 0.05}
@@ -100,18 +96,16 @@ def troubled_night() -> dict[str, list[Any]]:
               for said in work["warned"]]  # fmt: skip
     return {
         **work,
-        "late": [half["late"], [bash("sleep 60; true")], *mends["late"]],
+        "late": [half["late"], [bash("sleep 60; true")], *mends],
         "limited": [half["limited"], usage_limit(4), *work["limited"]],
         "overloaded": [{"status": 529}] * 3 + work["overloaded"],
         "dropped": [cut, *work["dropped"]],
-        "silent": [half["silent"], {"hang": 100}, *work["silent"]],
-        "red": [[write("red.py", RED)], report("All tests pass."), *mends["red"]],
         "warned": warned,
     }
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.fault("N1", "N2", "N4", "P10")
+@pytest.mark.fault("N1", "N2", "N4")
 def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chance(
     git_repo: Path, private_home: Path
 ) -> None:
@@ -120,7 +114,7 @@ def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chanc
         sandbox = "none" if why_no_sandbox() else "bwrap"
         project = subscribed(with_claude(git_repo, private_home, api.url, CLAUDE_CODE_MAX_RETRIES="1",
                                          RALPHY_AGENT_ENV="CLAUDE_CODE_MAX_RETRIES", RALPHY_SAFETY_SANDBOX=sandbox,
-                                         RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT="4"))  # fmt: skip
+                                         RALPHY_LIMITS_RETRY_DELAY_S="1"))  # fmt: skip
         project.plan(*({"id": name, "title": f"Story {name}", "priority": number} for number, name in enumerate(NIGHT)))
         assert Project(git_repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN).code == BUDGET
         called = project.loop("--max-iterations", "12")
@@ -143,12 +137,6 @@ def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chanc
     )
     stream = next(path for path in project.kept("stream.ndjson") if path.parent.name.endswith("-dropped")).read_text()
     assert any(sign in stream for sign in ('"error":"server_error"', '"isSynthetic":true', '"api_retry"'))
-    assert "warning 3/3 (OPEN, stopping the run): no output for" in called.said
-    assert runs["silent"][0]["trigger"] == "silence"
-    assert project.git("show", "refs/ralphy/login/silent/attempt-1:silent.py") == HALF.strip()
-    told = [prompt for prompt in api.prompts if "story=red" in prompt.partition("\n")[0]]
-    assert [RED.strip() in prompt for prompt in told] == [False, True]
-    assert project.git("show", "refs/ralphy/login/red/attempt-1:red.py") == RED.strip()
 
 
 def runs_of(project: Project, story: str) -> list[dict[str, Any]]:
@@ -201,21 +189,6 @@ def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, priva
         api.script["US-001"] = list(GREETING)
         assert project.loop(*ONE_RUN).code == BUDGET
     assert project.trailer("Ralphy-Attempt") == ["1"]
-
-
-@pytest.mark.fault("P17")
-def test_an_agent_that_is_not_installed_ends_the_loop_at_once(git_repo: Path, private_home: Path) -> None:
-    with Scripted({}) as api:
-        project = with_claude(git_repo, private_home, api.url, RALPHY_AGENT_COMMAND="claude-is-not-here")
-        project.plan(STORIES[0])
-        plan = project.story("US-001")
-        called = project.loop()
-
-    assert called.code == 5
-    assert "claude-is-not-here is not on PATH" in called.said and "agent.command" in called.said
-    assert project.story("US-001") == plan
-    assert project.git("status", "--porcelain") == "?? docs/"
-    assert not (project.repo / "greet.py").exists()
 
 
 @pytest.mark.fault("N6")

@@ -85,7 +85,8 @@ def test_the_forge_is_asked_to_merge_the_published_commit_where_checks_are_requi
 
 
 @pytest.mark.parametrize("required, state, why", [
-    ([], "CLEAN", "main requires no checks"), (["prove"], "BLOCKED", "is not allowed"),
+    ([], "CLEAN", "main requires no checks"),
+    pytest.param(["prove"], "BLOCKED", "is not allowed", marks=pytest.mark.soak),
 ])  # fmt: skip
 def test_without_required_checks_or_the_forges_leave_a_pull_request_is_left_to_a_person(
     required: list[str], state: str, why: str, project: Project, bare: Path, github: GitHubApi
@@ -197,28 +198,3 @@ def assert_handed_over(project: Project, bare: Path) -> None:
     record = project.prd()["workflow"]["pr"]
     assert record["pushed"] is True and "url" not in record
     assert project.git("status", "--porcelain") == ""
-
-
-def test_a_remote_that_is_no_forge_gets_the_branch(project: Project, bare: Path, github: GitHubApi) -> None:
-    project.git("remote", "set-url", "origin", str(bare))
-
-    called = project.loop()
-
-    assert called.code == 0
-    assert "is not on GitHub or GitLab" in called.said and "PR.md" in called.said
-    assert github.requests == []
-    assert_handed_over(project, bare)
-
-
-def test_without_a_remote_the_branch_and_the_text_are_the_result(project: Project, github: GitHubApi) -> None:
-    project.git("remote", "remove", "origin")
-
-    called = project.loop()
-
-    assert called.code == 0
-    assert "there is no remote" in called.said and BRANCH in called.said
-    assert github.requests == []
-    assert (project.folder / "PR.md").read_text().startswith("# Sign in\n")
-    assert project.prd()["workflow"]["pr"]["pushed"] is False
-    assert project.subjects()
-    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
