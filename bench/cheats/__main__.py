@@ -1,4 +1,4 @@
-"""`python -m bench.cheats [--runner R] [--only NAME] [--json]`: judge the cheats and the honest changes."""
+"""`python -m bench.cheats [--runner R] [--only NAME]… [--json]`: judge the cheats and the honest changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """0 if each change was judged as expected; 1 if one was not, 2 if there is none."""
     asked = _arguments(words)
     began = time.monotonic()
-    wanted = list(_wanted(asked.runner, asked.only))
+    wanted = list(_wanted(asked.runner, asked.only or ["*"]))
     if not wanted:
         _note("there is no such change")
         return 2
@@ -40,17 +40,18 @@ def main(words: Sequence[str] | None = None) -> int:
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.cheats", description="Judge cheats and honest changes.")
     parser.add_argument("--runner", help=f"its changes alone: {', '.join(project.runner for project in projects())}")
-    parser.add_argument("--only", metavar="NAME", default="*", help="changes of this name, or pattern ('old-*')")
+    parser.add_argument("--only", metavar="NAME", action="append", help="changes of this name ('old-*' names several)")
     parser.add_argument("--json", action="store_true", help="what was said of each change, as JSON")
     return parser.parse_args(words)
 
 
-def _wanted(runner: str | None, only: str) -> Iterator[tuple[Project, Change]]:
+def _wanted(runner: str | None, only: Sequence[str]) -> Iterator[tuple[Project, Change]]:
     for project in projects():
         if runner and project.runner != runner:
             continue
         if shutil.which(project.needs):
-            yield from ((project, change) for change in changes(project.runner) if fnmatch(change.name, only))
+            yield from ((project, change) for change in changes(project.runner)
+                        if any(fnmatch(change.name, name) for name in only))  # fmt: skip
         else:
             _note(f"{project.runner} is skipped: {project.needs} is not installed")
 
