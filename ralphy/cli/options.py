@@ -132,11 +132,11 @@ class Invocation:
         try:
             return find(repository.root, self._config(repository).project.features_dir, name, self.directory)
         except NotFound:
-            if found := self.found(repository, name):
+            if found := self.find_feature(repository, name):
                 return found.feature
             raise
 
-    def found(self, repository: Repository, name: str) -> Found | None:
+    def find_feature(self, repository: Repository, name: str) -> Found | None:
         """The feature of that name and its life, wherever it is."""
         return next((found for found in self.features(repository) if found.feature.name == name), None)
 
@@ -214,7 +214,7 @@ class Invocation:
 
         repository = self.repository()
         feature = self.feature(repository, name)
-        found = self.found(repository, feature.name)
+        found = self.find_feature(repository, feature.name)
         is_listed = found is not None and found.feature.path == feature.path
         return found if is_listed else None, self.open(Checkout.of(repository), feature)
 
@@ -223,7 +223,7 @@ class Invocation:
         from ralphy.engine.feature.excluded_folder import exclude
         from ralphy.engine.feature.live_documents import lay_out
 
-        found = self.found(workspace.repository, workspace.feature.name)
+        found = self.find_feature(workspace.repository, workspace.feature.name)
         if found and found.at and found.feature.path == workspace.feature.path:
             exclude(workspace.repository, f"{workspace.feature.path}/")
             lay_out(workspace, found.at)

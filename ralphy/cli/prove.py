@@ -71,7 +71,7 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
             return rows
         with suppress(NotFound, InvalidInput):  # none, or more than one
             what = call.only(repository).feature.name
-    found = call.found(repository, what) if what else None
+    found = call.find_feature(repository, what) if what else None
     tip = f"refs/heads/{found.branch}" if found and found.has_branch else "HEAD"
     rows = [row for row in _between(repository, base, tip) if row[0] == what]
     return rows or _merged(repository, what or "")

@@ -202,7 +202,7 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     def show(name: str | None) -> int:
         found = kept(repository, name or "", story_id)
         heading = [f"{name}:"] if len(features) > 1 else []
-        said = [*heading, *(map(_shown, found) if found else ["no attempts kept"])]
+        said = [*heading, *(map(_described, found) if found else ["no attempts kept"])]
         return call.output.answer("attempts", said, feature=name, attempts=[_row(attempt) for attempt in found])
 
     return for_each(call, [one.name for one in features], show)
@@ -215,7 +215,7 @@ def _row(attempt: KeptAttempt) -> dict[str, Any]:
             "files": list(attempt.files)}  # fmt: skip
 
 
-def _shown(attempt: KeptAttempt) -> str:
+def _described(attempt: KeptAttempt) -> str:
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
     why = " ".join(attempt.why.split())[:160]
     counted = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""

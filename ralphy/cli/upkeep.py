@@ -93,7 +93,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool
     rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
              "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
     gone = {lane.name for lane in found} - {lane.name for lane in left}
-    said = _said(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
+    said = _listing(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
     return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
 
 
@@ -128,7 +128,7 @@ def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
     return list(wanted)
 
 
-def _said(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
+def _listing(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
     lines = [f"deleted {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB freed"] if is_asked else []
     width = max((len(lane.name) for lane in left), default=0)
     lines += [f"{lane.name:<{width}}  {_row(lane, now)}" for lane in left]

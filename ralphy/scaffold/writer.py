@@ -132,7 +132,7 @@ def write_schemas(root: Path) -> list[str]:
     for path in stale_schemas(root):
         name = Path(path).name.removesuffix(".schema.json")
         change = Change(root, path, ChangeKind.KEEP, _schema_text(name), "for editors")
-        _refuse_links(change)
+        refuse_links(change.root, change.path)
         replace_file(change.file, change.text.encode())
         said.append(f"replaced {path}")
     return said
@@ -180,7 +180,7 @@ def init_prompts(root: Path, force: bool = False) -> list[str]:
         text = template.read_text(encoding="utf-8")
         change = _new(root, f".ralphy/prompts/{template.name}", text, "edit or delete it")
         if force and change.kind is ChangeKind.KEEP and change.why != UP_TO_DATE:
-            _refuse_links(change)
+            refuse_links(change.root, change.path)
             replace_file(change.file, text.encode())
             said.append(f"replaced {change.path}")
         else:
@@ -309,7 +309,7 @@ def _defined(makefile: str) -> set[str]:
 def _applied(change: Change) -> str:
     if change.kind is ChangeKind.KEEP:
         return f"kept {change.path}: {change.why}"
-    _refuse_links(change)
+    refuse_links(change.root, change.path)
     mode, done = ("xb", "created") if change.kind is ChangeKind.CREATE else ("ab", "added to")
     try:
         change.file.parent.mkdir(parents=True, exist_ok=True)
@@ -322,9 +322,9 @@ def _applied(change: Change) -> str:
     return f"{done} {change.path}: {change.why}"
 
 
-def _refuse_links(change: Change) -> None:
-    """A folder that is a link may lead out of the repository: nothing is written through one."""
-    parts = Path(change.path).parts
-    for link in (change.root.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)):
+def refuse_links(root: Path, inside: str) -> None:
+    """Raises Conflict if a place on the way to the path is a symlink: it may lead out of the repository."""
+    parts = Path(inside).parts
+    for link in (root.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)):
         if link.is_symlink():
-            raise Conflict("is a link: Ralphy writes through none", where=str(link), hint="put a folder there")
+            raise Conflict("refusing to write through a symlink", where=str(link), hint="replace it with a plain one")

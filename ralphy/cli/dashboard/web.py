@@ -131,11 +131,13 @@ class Dashboard:
 
     def _document(self, request: Request) -> Response:
         asked = request.query_params
-        return _told(lambda: gate.document(self.call, asked.get("feature", ""), asked.get("name", "")))
+        return _text_response(lambda: gate.document(self.call, asked.get("feature", ""), asked.get("name", "")))
 
     def _log(self, request: Request) -> Response:
         asked = request.query_params
-        return _told(lambda: "\n".join(log_of(again(self.call), asked.get("feature", ""), asked.get("story", ""))))
+        return _text_response(
+            lambda: "\n".join(log_of(again(self.call), asked.get("feature", ""), asked.get("story", "")))
+        )
 
     async def _do(self, request: Request) -> Response:
         """What a person says: approve, reject, answer or abort."""
@@ -209,7 +211,7 @@ async def _body(request: Request) -> dict[str, str]:
     return {name: str(found.get(name) or "") for name in ("feature", "text", "seen", "key")}
 
 
-def _told(read: Callable[[], str]) -> Response:
+def _text_response(read: Callable[[], str]) -> Response:
     try:
         text = read()
     except RalphyError as error:

@@ -10,7 +10,7 @@ import click
 from ralphy.cli.options import Amount, Invocation, with_options
 from ralphy.cli.run.drivers import drive
 from ralphy.cli.setup.init import CONFIG
-from ralphy.cli.setup.ralph_sh import written
+from ralphy.cli.setup.ralph_sh import write_script
 from ralphy.documents.readiness import faults
 from ralphy.engine.view.status import seen
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
@@ -71,7 +71,7 @@ def decompose(
         return code
     if with_script is None:
         with_script = not (repository.root / CONFIG).exists()
-    files = written(call, features / feature) if with_script else []
+    files = write_script(call, features / feature) if with_script else []
     return _show(call, feature, config.stories.granularity, files)
 
 

@@ -196,7 +196,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     with call.workspace(feature) as w:
         w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
         if limits.get("dry_run"):
-            return show_plan(call, w, call.found(w.repository, w.feature.name))
+            return show_plan(call, w, call.find_feature(w.repository, w.feature.name))
         call.require_allowed(w.repository)
         if limits.get("reset_circuit"):
             w.record("reset_circuit")
@@ -217,7 +217,7 @@ def _drive_every(
     with closing(Checkout.of(call.repository())) as checkout:
         if limits.get("dry_run"):
             for feature in is_open:
-                found = call.found(checkout.repository, feature.name)
+                found = call.find_feature(checkout.repository, feature.name)
                 show_plan(call, call.open(checkout, feature), found, f"{feature.name}: ")
             return ExitCode.DONE
         call.require_allowed(checkout.repository)

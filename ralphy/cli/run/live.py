@@ -38,7 +38,7 @@ class Live:
         self._output = output
         self._night = Night(began=time.time())
         self._view: rich_live.Live | None = None
-        self._told_at = time.monotonic()
+        self._grown_at = time.monotonic()
         self._is_paused = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._pass_time, name="ralphy-live", daemon=True)
@@ -60,9 +60,9 @@ class Live:
         if isinstance(event, Decided) and not event.rests:
             self._is_paused = False
 
-    def told(self) -> None:
+    def log_grew(self) -> None:
         """Something was said just now: no heartbeat is needed."""
-        self._told_at = time.monotonic()
+        self._grown_at = time.monotonic()
 
     def pause(self) -> None:
         """A person is asked, and types on the last line, until the next act."""
@@ -84,8 +84,8 @@ class Live:
         if self._output.is_live:
             with self._drawing, working_on(sys.stderr):
                 self._draw(now)
-        elif steady - self._told_at >= _HEARTBEAT_S and (line := heartbeat(self._night, now)):
-            self._told_at = steady
+        elif steady - self._grown_at >= _HEARTBEAT_S and (line := heartbeat(self._night, now)):
+            self._grown_at = steady
             self._output.say(line, FAINT)
 
     def _draw(self, now: float) -> None:

@@ -113,12 +113,12 @@ class Narrator:
         if not self._output.is_live or self._output.verbose:
             text = " ".join(clean(event.text).split())[:100]
             self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}", FAINT)
-            self._live.told()
+            self._live.log_grew()
 
     def _say(self, text: str, tone: str = "", *, is_detail: bool = False) -> None:
         if not is_detail or self._output.verbose:
             self._output.say(f"{self._prefix}{text}", tone)
-            self._live.told()
+            self._live.log_grew()
 
     def _whose(self, event: Event) -> str:
         """The story, where several agents work side by side."""
@@ -171,7 +171,7 @@ def _ahead(w: Workspace) -> str:
     return ""
 
 
-def told(output: Output, event: Event) -> None:
+def tell_event(output: Output, event: Event) -> None:
     """Tell of an event that is about no workspace: what holds a feature up is told however quiet it is to be."""
     if output.as_json:
         output.event(event.to_json())

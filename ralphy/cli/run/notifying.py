@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.cli.run.narrator import told
+from ralphy.cli.run.narrator import tell_event
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
@@ -50,13 +50,13 @@ def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
 
 def tell(call: Invocation, event: Event) -> None:
     """Tell of an event that is about no feature that could be opened."""
-    told(call.output, event)
+    tell_event(call.output, event)
     if notice := notice_of(event, ""):
         _post(call, notice)
 
 
 @contextmanager
-def told_of_the_end(call: Invocation) -> Iterator[None]:
+def telling_the_end(call: Invocation) -> Iterator[None]:
     """What is still to be sent is sent; a run that ends with an error is told of, too."""
     try:
         yield

@@ -12,7 +12,7 @@ from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator
-from ralphy.cli.run.notifying import notifying, tell, told_of_the_end
+from ralphy.cli.run.notifying import notifying, tell, telling_the_end
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.cli.status.inbox import at_gate, command_of
 from ralphy.cli.status.look import standing
@@ -119,7 +119,7 @@ class Runner:
     def until_signal(self, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
         """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
         try:
-            with signals(self._came), told_of_the_end(self._call), self._naming_the_gate():
+            with signals(self._came), telling_the_end(self._call), self._naming_the_gate():
                 return work()
         except KeyboardInterrupt:
             interrupted("interrupted")

@@ -36,7 +36,7 @@ def checks_run(call: Invocation) -> Iterator[Finding]:
             tree = w.objects.tree_of(head)
             lay_out_clean(w, tree, head)
             results = run_checks(w, "baseline", until_red=False)
-            yield from map(_told, results)
+            yield from map(_finding, results)
             if any(result.is_green for result in results):
                 require_real_checks(w, tree, results)
                 yield ok("probe", "the checks catch broken code")
@@ -44,7 +44,7 @@ def checks_run(call: Invocation) -> Iterator[Finding]:
         yield fail("checks", str(error), getattr(error, "hint", ""))
 
 
-def _told(result: CheckResult) -> Finding:
+def _finding(result: CheckResult) -> Finding:
     name = f"run {result.name}"
     if result.is_green:
         return ok(name, f"green in {result.seconds:.1f} s: {result.run}")

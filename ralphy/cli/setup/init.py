@@ -136,8 +136,7 @@ def _save(root: Path, found: StackReport) -> str:
     if not found.checks:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
-    if path.is_symlink() or path.parent.is_symlink():
-        raise Conflict("is a symbolic link: Ralphy writes only to plain files", where=CONFIG, hint="put a file there")
+    writer.refuse_links(root, CONFIG)
     before = read_regular(path)
     if before is None:
         text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)

@@ -28,14 +28,14 @@ def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: b
     """It is written for this repository's stack, needs bash, git, jq and claude, and reads the prd.json beside it. It
     has no sandbox, budget or proof of Ralphy's."""
     folder = call.directory / output if output else call.feature(call.repository(), feature).folder
-    done = written(call, folder, force=force)
+    done = write_script(call, folder, force=force)
     following = _following(call, folder)
     lines = [*(f"{how} {folder / name}" for name, how in done), *(f"next: {step}" for step in following)]
     return call.output.answer("ralph-sh", "\n".join(lines), folder=str(folder), next=following,
                               files=[{"name": name, "done": how} for name, how in done])  # fmt: skip
 
 
-def written(call: Invocation, folder: Path, *, force: bool = False) -> list[tuple[str, str]]:
+def write_script(call: Invocation, folder: Path, *, force: bool = False) -> list[tuple[str, str]]:
     """Write both files into the folder, for this repository's stack; (name, what was done) for each."""
     repository = call.repository()
     config = call.settings(repository).config

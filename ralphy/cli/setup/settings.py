@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,9 +18,10 @@ from ralphy.config.fields import UnfitError, accept, all_fields, flow, named, pa
 from ralphy.config.file import read_values
 from ralphy.config.load import load, user_file
 from ralphy.config.strict_yaml import short
-from ralphy.errors import Conflict, InvalidInput
+from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
+from ralphy.scaffold.writer import refuse_links
 
 if TYPE_CHECKING:
     from ralphy.config.fields import Field
@@ -113,7 +113,7 @@ def set_(call: Invocation, key: str, value: str) -> int:
     if field.dotted.startswith("models."):
         _require_models(field.dotted, wanted, call.settings(repository).config.agent.preset)
     path = repository.root / FILE
-    _require_no_link(path)
+    refuse_links(repository.root, FILE)
     before = read_bounded(path, _MOST_BYTES, where=FILE)
     after = with_setting(before or b"", FILE, field, wanted)
     if after != before:
@@ -146,11 +146,6 @@ def _require_models(name: str, wanted: Any, preset: str) -> None:
             raise InvalidInput(f"{name} is {short(model)}, which is not a model of the agent {preset}",
                                hint="such as sonnet, opus or haiku for claude; for another agent, set agent.preset "
                                     "first")  # fmt: skip
-
-
-def _require_no_link(path: Path) -> None:
-    if path.is_symlink() or path.parent.is_symlink():
-        raise Conflict("is a symbolic link: Ralphy writes only to plain files", where=FILE, hint="put a file there")
 
 
 @config.command("check")

@@ -70,7 +70,7 @@ def report(
     **more: object,
 ) -> int:  # fmt: skip
     """Judge the files, say what is wrong with each, `also` with others, and give the exit code."""
-    verdicts = [*also, *(_judge(path, _shown(path, call.directory), bases) for path in targets)]
+    verdicts = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
     rows = [verdict.row() for verdict in verdicts]
     wrong = [verdict.error for verdict in verdicts if verdict.error]
     text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
@@ -146,7 +146,7 @@ def _bases(call: Invocation) -> Collection[str]:
     return (base,) if base else USUAL_BASES
 
 
-def _shown(path: Path, directory: Path) -> str:
+def _display_path(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 

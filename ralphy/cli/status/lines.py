@@ -19,7 +19,7 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
     lines.append(f"  next:    {v['next']}")
     if v.get("waiting_until"):
-        lines.append(f"  until:   {shown(v['waiting_until'])}")
+        lines.append(f"  until:   {local_moment(v['waiting_until'])}")
     unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
@@ -54,7 +54,7 @@ def status_lines(v: dict[str, Any]) -> list[str]:
 
 def _window(row: dict[str, Any]) -> str:
     used = "nearly all" if row["used"] is None else f"{row['used']:.0%}"
-    until = f" until {shown(row['resets_at'])}" if row["resets_at"] else ""
+    until = f" until {local_moment(row['resets_at'])}" if row["resets_at"] else ""
     return f"{used} of {row['kind']}{until}"
 
 
@@ -63,7 +63,7 @@ def phase(v: Mapping[str, Any]) -> str:
     return "CLOSED" if v.get("life") == "merged" else str(v["phase"])
 
 
-def shown(iso: str) -> str:
+def local_moment(iso: str) -> str:
     """A moment of a view as people read it: local, with how far away it is."""
     return moment(seconds_of(iso), time.time())
 

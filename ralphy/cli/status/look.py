@@ -12,7 +12,7 @@ import click
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
 from ralphy.cli.output import error_body
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
-from ralphy.cli.status.lines import phase, shown, status_lines
+from ralphy.cli.status.lines import local_moment, phase, status_lines
 from ralphy.cli.status.moments import moment
 from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
@@ -229,6 +229,6 @@ def feature_line(v: Mapping[str, Any]) -> str:
     """A feature in one line."""
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
-    until = f"; until {shown(v['waiting_until'])}" if v.get("waiting_until") else ""
+    until = f"; until {local_moment(v['waiting_until'])}" if v.get("waiting_until") else ""
     said = v.get("brief") or v["next"]
     return f"{v['feature']:<24} {phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {said}{until}"
