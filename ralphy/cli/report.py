@@ -25,8 +25,9 @@ from ralphy.errors import ExitCode, InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.commands import head_of
 from ralphy.git.ledger import commits_of
+from ralphy.git.run_lock import holder
 from ralphy.pipeline.events import Decided, Event, Listener, RunEnded
-from ralphy.pipeline.nights import past_of
+from ralphy.pipeline.nights import interrupted, past_of
 from ralphy.pipeline.parts import with_parts
 from ralphy.processes.program_paths import find, own_environment
 from ralphy.secrets.known_values import values_of, without_values
@@ -89,7 +90,9 @@ def report_now(w: Workspace, found: Found | None) -> Report:
 
 def past_now(w: Workspace) -> Past:
     """What the journal has of a feature."""
-    return past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
+    past = past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
+    is_worked_on = w.worked_on_in or holder(w.repository.checkout_dir / "lock")
+    return past if is_worked_on else interrupted(past)
 
 
 def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:

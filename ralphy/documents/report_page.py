@@ -110,7 +110,7 @@ def _pauses(night: Past, x: _Scale, height: float, clock: Clock) -> Iterator[Bar
     for pause in night.pauses:
         start, end = x(pause.began), x(pause.ended or night.ended)
         if end > start:
-            title = f"waited for {pause.why}, from {clock(pause.began)}"
+            title = f"{pause.why}, from {clock(pause.began)}"
             yield Bar(start, TOP, end - start, height, "pause", "", title)
 
 

@@ -96,7 +96,7 @@ def night_rows(report: Report, clock: Clock) -> Rows:
                            report.named(turn.of), str(turn.attempt), turn.model, result(turn)))
              for turn in report.night.turns]  # fmt: skip
     found += [(pause.began, (clock(pause.began), clock(pause.ended) if pause.ended else "", "",
-                             f"waited for {pause.why}", "", "", "")) for pause in report.night.pauses]  # fmt: skip
+                             pause.why, "", "", "")) for pause in report.night.pauses]  # fmt: skip
     yield from (row for _, row in sorted(found, key=lambda one: one[0]))
 
 

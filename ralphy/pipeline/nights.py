@@ -121,6 +121,12 @@ def nights_of(past: Past) -> list[Past]:
     return [_between(past, tuple(group), start, end) for group, start, end in zip(groups, starts, ends, strict=True)]
 
 
+def interrupted(past: Past) -> Past:
+    """The same where nobody works any more: a run without an end is over, and nobody knows since when."""
+    turns = [turn if turn.ended else replace(turn, ended=turn.began, outcome=Outcome.DIED.value) for turn in past.turns]
+    return replace(past, turns=tuple(turns))
+
+
 def _between(past: Past, turns: tuple[Turn, ...], start: float, end: float) -> Past:
     pauses = tuple(pause for pause in past.pauses if pause.began < end and (pause.ended or end) > start)
     return Past(turns, pauses, tuple(one for one in past.decisions if start <= one.at < end))
@@ -144,7 +150,7 @@ class _Fold:
             self._end(entry, at)
         elif kind == "gate":
             self._gates[_gate_of(entry)] = len(self._pauses)
-            self._pauses.append(Pause(at, 0.0, f"you, at the {text_of(entry.get('gate'))} gate"))
+            self._pauses.append(Pause(at, 0.0, f"waited for you, at the {text_of(entry.get('gate'))} gate"))
         elif kind in ("approved", "rejected") and (place := self._gates.pop(_gate_of(entry), None)) is not None:
             self._pauses[place] = replace(self._pauses[place], ended=at)
         if said := _decided(entry):
@@ -190,7 +196,7 @@ class _Fold:
             story_cost=number_of(entry.get("story_cost")) or 0.0,
         ))  # fmt: skip
         if retry_at > at and self.turns[place].outcome not in _ENDED_EARLY:
-            self._pauses.append(Pause(at, retry_at, why or "the provider"))
+            self._pauses.append(Pause(at, retry_at, f"waited: {why}" if why else "waited for the provider"))
 
     def _close(self, run: str, turn: Turn) -> None:
         self.turns[self._open.pop(run)] = turn
@@ -208,8 +214,9 @@ def _decided(entry: Entry) -> str:
             by = text_of(entry.get("by"))
             return f"{gate} approved" + (f" ({by})" if by else "")
         case "rejected":
-            back = "sent back with remarks" if entry.get("verdict") == "revise" else "rejected"
-            return f"{gate} {back}"
+            words = " ".join(text_of(entry.get("text")).split())
+            back = f"sent back: {words}" if words else "sent back with remarks"
+            return f"{gate} {back if entry.get('verdict') == 'revise' else 'rejected'}"
         case "reset" if entry.get("feedback"):
             return f"the question of {story or text_of(entry.get('step'))} answered"
         case "accept_red":

@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from tests.cli.conftest import Make
-from tests.engine.building import PATIENCE_S, breaks, reports, story, works
+from tests.engine.building import PATIENCE_S, breaks, drive, reports, story, works
+from tests.engine.driver import KILLED
 
 
 def test_a_night_leaves_its_report_where_git_and_nobody_else_minds_it(made: Make) -> None:
@@ -66,6 +67,15 @@ def test_a_feature_that_only_waits_has_no_report(made: Make) -> None:
     assert call("loop")[0] == 0
     assert "# login: 1 of 1 stories landed" in project.read("REPORT.md")
     assert (project.folder / "REPORT.html").exists()
+
+
+def test_a_run_that_ralphy_died_in_is_not_at_work(made: Make) -> None:
+    project, call = made(story("US-001"))
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    assert "| died |" in call("report")[1]
+    project.loop()
+    ended = next(line for line in call("logs", "login/US-001")[1].splitlines() if "ended     died" in line)
+    assert "after" not in ended, "nobody knows how long it took"
 
 
 def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:

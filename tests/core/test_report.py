@@ -11,7 +11,7 @@ from ralphy.documents.report_text import in_markdown, with_appendix
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import History
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport, Snapshot, Tree
-from ralphy.pipeline.nights import Past, nights_of, past_of
+from ralphy.pipeline.nights import Past, interrupted, nights_of, past_of
 from tests.core.building import a_run, an_end
 
 RED = {"number": 2, "tests": ["tests/test_pay.py::test_total", "tests/test_pay.py::test_tax"]}
@@ -96,7 +96,7 @@ def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when
         "- day 0 05:00 spec approved (APPROVED)\n- review: F1 No lock dropped: it has one",
         "From day 0 00:00 to day 0 04:30: 4 runs in 4 h 30 min.",
         "| day 0 00:00 | day 0 01:30 | 2 | US-001 Pay | 1 | sonnet | landed |",
-        "| day 0 02:15 | day 0 03:30 |  | waited for the usage limit is reached |",
+        "| day 0 02:15 | day 0 03:30 |  | waited: the usage limit is reached |",
         "| day 0 04:30 | day 0 05:00 |  | waited for you, at the spec gate |",
         "| US-001 | sonnet | 1 | 1 h 23 min | 1,000 | 20 | 3 | 4 | $0.50 |", "| in all |  | 4 |",
         "    ralphy approve login",
@@ -158,7 +158,17 @@ def test_a_night_ends_where_nobody_worked_for_hours_unless_the_provider_was_wait
     nights = nights_of(past_of([*waited, *lines]))
     assert [[turn.run for turn in night.turns] for night in nights] == [["r0", "r1"], ["r2", "r3"]]
     assert nights[1].turns[0].outcome == "died", "a run whose lane another one got"
+    assert [turn.outcome for turn in nights[1].turns] == ["died", ""]
+    assert [turn.outcome for turn in interrupted(nights[1]).turns] == ["died", "died"], "nobody works any more"
     assert nights[0].pauses[0].ended == day
+
+
+def test_a_decision_has_the_remarks_that_a_person_wrote() -> None:
+    said = {"ev": "rejected", "feature": "login", "gate": "spec", "verdict": "revise", "at": 1.0}
+    past = past_of([{**said, "text": "Name\nthe rates"}, said, {**said, "verdict": "rejected"}])
+    assert [one.said for one in past.decisions] == [
+        "spec sent back: Name the rates", "spec sent back with remarks", "spec rejected",
+    ]  # fmt: skip
 
 
 def test_an_appendix_takes_the_place_of_the_one_before() -> None:

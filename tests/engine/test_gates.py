@@ -277,6 +277,7 @@ def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> N
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
     assert "what happens to a wrong password" in waiting.prompts("spec")[-1]
     assert not (waiting.folder / "REJECTED").exists()
+    assert waiting.journal("rejected")[0]["text"] == "Say what happens to a wrong password."
     waiting.approve()
     assert waiting.loop().runs == ["US-001", "US-002", "qa"]
 

@@ -160,7 +160,8 @@ def title(run: e.RunBegan | None, of: str, name: str) -> str:
 
 def ending(run: e.RunEnded) -> str:
     """What stands below them."""
-    said = [f"{run.outcome} at {_clock(run.at)} after {span(run.seconds)}", f"${run.cost_usd:.2f}"]
+    took = f" after {span(run.seconds)}" if run.seconds else ""  # of a run that was cut off nobody knows
+    said = [f"{run.outcome} at {_clock(run.at)}{took}", f"${run.cost_usd:.2f}"]
     for check in run.checks:
         passed = "passed" if check.get("exit") == 0 else "failed"
         said.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")

@@ -25,6 +25,7 @@ from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import phase_after, step_of
 from ralphy.prompts.budget import clip
 
+_MOST_NOTED = 300  # characters of a remark, for the report
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
 
 
@@ -60,7 +61,8 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
         entry["text"] = decision.text[:8000]
     w.record("reset", step=decision.gate)
     keep(w, s, f"{decision.gate}-{verdict}", f"{artifact} {verdict}", prd=_with_entry(s.prd, entry))
-    w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict)
+    w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict,
+             text=decision.text[:_MOST_NOTED] or None)  # fmt: skip
     w.milestone("rejection_written")
     set_aside(w, w.feature.file("REJECTED"))
     w.emit(GateAnswered(gate=decision.gate, document=artifact, verdict=verdict, by="REJECTED"))
