@@ -226,4 +226,4 @@ def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
     what = _told(git, answer.err) or f"git ended with {answer.returncode} and no message"
     if _NO_ACCESS.search(answer.err):
         return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
-    return EnvironmentProblem(what, where=where, hint="try git ls-remote by hand")
+    return EnvironmentProblem(what, where=where, hint="see what Git itself says: git ls-remote")

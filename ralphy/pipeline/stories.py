@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from ralphy.pipeline.chosen import chosen
@@ -87,7 +88,7 @@ def asks_only(prd: Prd) -> bool:
 
 def why_lost(lost: Lost, feature: str, *, is_missing: bool) -> str:
     """A sentence on stories that are gone from prd.json, with the ways on."""
-    back = f"`git show {lost.commit}:{lost.path} > {lost.path}` brings back"
+    back = f"`git show {quote(f'{lost.commit}:{lost.path}')} > {quote(lost.path)}` brings back"
     which = f"{first_few(lost.stories, _MOST_NAMED)}, which {lost.commit} has"
     if is_missing:
         return f"{lost.path} is missing: {back} {which}; to start over: `ralphy redo spec {feature}`"

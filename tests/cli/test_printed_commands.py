@@ -1,12 +1,14 @@
-"""Every command that Ralphy prints works when it is pasted, with one feature open and with three."""
+"""Every command that Ralphy prints works when it is pasted, its own with one feature open and with three, and Git's."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -32,6 +34,25 @@ OF_ALL = {"status", "why", "logs", "report", "story list", "story show", "attemp
 ASSEMBLED = ("ralphy reject", "ralphy why")  # the feature's name comes behind these, where it is known
 READS = ("status", "why", "report", "story list", "story show", "plan", "validate", "config show", "lanes", "help",
          "audit", "attempts list", "notify")  # fmt: skip
+# The same for Git's commands: what is not printed as one, what a value is, and what comes before a command.
+NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "lanes/keeper.py", "cli/records.py", "git/ledger.py:212",
+            "git/tree_programs.py:29", "engine/feature/checkout_sync.py:276")  # fmt: skip
+_BRANCH, _KEPT, _PRD = "ralph/csv", "refs/ralphy/csv/US-001/attempt-1", "docs/features/csv/prd.json"
+GIT_EXACT = {
+    "story.split(' ', 1)[0]": _BRANCH, "base": "main", "s.tree.base": "main", "ref": _KEPT, "attempt.ref": _KEPT,
+    "name": "old.name", "attempt.parent[:12]": "main", "lost.commit": "main", "shown(path)": "vendor/lib",
+    "BRANCH": _BRANCH, "remote": "origin", "target.name": "origin", "s.tree.obstacle": "old.name", "mine": _BRANCH,
+    "shlex.join(committed)": _PRD, "config.project.features_dir": "docs", "where": f"{_BRANCH}:{_PRD}",
+    "quote(prd)": "build/prd.json", "quote(path)": _PRD, "quote(lost.path)": _PRD, "' '.join(paths)": "src",
+    "_COMMIT": "git commit -m x", "quote(f'{w.feature_branch}:{path}')": f"{_BRANCH}:{_PRD}", "branch": _BRANCH,
+    "quote(f'{lost.commit}:{lost.path}')": f"main:{_PRD}", "last.branch": _BRANCH,
+}  # fmt: skip
+_UNSET = "git config --unset "
+BEFORE = {"git remote add": "git remote remove origin", "git sparse-checkout add": "git sparse-checkout set src",
+          _UNSET + "remote": "git config remote.origin.promisor x; git config remote.origin.partialclonefilter x",
+          _UNSET + "extensions": "git config extensions.partialclone x", "git commit -m": "touch new; git add new",
+          "git add --all": "touch new", "git add src": "touch src/new"}  # fmt: skip
+NAMES = {"NEW": "new", "OLD": "old.name", "URL": "../origin.git", "COMMAND": "true"}
 _COMMAND = re.compile(r"(?<![\w/.-])ralphy (?=[a-z-])(?:\"[^\"]*\"|[^`\n;()\"])*")
 
 
@@ -46,7 +67,7 @@ def printed() -> Iterator[tuple[str, str]]:
                 yield f"{where}:{line}", command
 
 
-def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def literals(tree: ast.Module, exact: Mapping[str, str] = EXACT) -> Iterator[tuple[int, str]]:
     """The texts of a module but for its docstrings, and those of which others are made."""
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
              if part is not node}  # fmt: skip
@@ -55,18 +76,19 @@ def literals(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if id(node) in parts:
             continue
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(map(part_text, node.values))
+            yield node.lineno, "".join(part_text(part, exact) for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
 
 
-def part_text(part: ast.expr) -> str:
+def part_text(part: ast.expr, exact: Mapping[str, str]) -> str:
     if isinstance(part, ast.Constant):
         return str(part.value)
     assert isinstance(part, ast.FormattedValue)
     expression = ast.unparse(part.value)
-    found = next((value for name, value in VALUES.items() if name in expression), expression)
-    return EXACT.get(expression, found)
+    values = VALUES if exact is EXACT else {"feature_branch": _BRANCH}
+    found = next((value for name, value in values.items() if name in expression), expression)
+    return exact.get(expression, found)
 
 
 def commands_in(text: str) -> Iterator[str]:
@@ -144,3 +166,63 @@ def test_the_hint_of_a_refusal_can_be_pasted(made: Make, tmp_path: Path) -> None
     _, _, err = call("loop", "--story", "US-001")
     (hint,) = commands_in(err)
     assert hint == "ralphy loop csv --story US-001" and call(*shlex.split(hint)[1:])[0] == ExitCode.DONE
+
+
+_GIT = re.compile(r"(?<![\w/.-])git (?=[a-z-])(?:\"[^\"]*\"|'[^']*'|[^`\n;(){\"'])*")
+
+
+def printed_for_git() -> dict[str, str]:
+    """Command -> where, of each command of Git that a literal of the source names, with values in its parts' places."""
+    known = set(subprocess.run(["git", "--list-cmds=main"], capture_output=True, encoding="utf-8", check=True)
+                .stdout.split())  # fmt: skip
+    found = {}
+    for path in sorted((ROOT / "ralphy").rglob("*.py")):
+        where = path.relative_to(ROOT / "ralphy").as_posix()
+        for line, text in literals(ast.parse(path.read_text(encoding="utf-8")), GIT_EXACT):
+            if {where, f"{where}:{line}"} & set(NOT_GITS):
+                continue
+            for part in _GIT.finditer(text):
+                command = re.split(r"  |, |: (?!set up)|\.(?= )| #", part[0])[0].strip().rstrip(".,:")
+                if command.split()[1] in known:
+                    found[re.sub(r"\b[A-Z]+\b", lambda name: NAMES.get(name[0], name[0]), command)] = f"{where}:{line}"
+    return found
+
+
+FOR_GIT = printed_for_git()
+
+
+def scene_at(place: Path) -> dict[str, str]:
+    """A clone in `repo`, in which Git's printed commands have what they are about; gives the environment."""
+    config = place / "config"
+    config.write_text("[user]\n\tname = Ann\n\temail = ann@example.org\n", encoding="utf-8")
+    env = {**os.environ, "GIT_EDITOR": "echo words >", "GIT_PAGER": "cat", "GIT_ALLOW_PROTOCOL": "file",
+           "GIT_CONFIG_GLOBAL": str(config)}  # fmt: skip
+    script = f"""
+        git init -q -b main lib; git -C lib commit -q --allow-empty -m lib
+        git init -q -b main repo; cd repo; mkdir -p docs/features/csv src .ralphy
+        echo build > .gitignore; echo '{{}}' > {_PRD}; touch .ralphy/config.yaml Makefile src/a
+        git submodule -q add ../lib vendor/lib
+        git add -f .; git commit -q -m first; git branch old.name
+        git switch -q -c {_BRANCH}; echo x > src/a; git commit -q -am story
+        git update-ref {_KEPT} HEAD; git switch -q -c work main
+        git clone -q --bare . ../origin.git; git remote add origin ../origin.git; git fetch -q origin
+        git branch -q -u origin/work
+        """
+    subprocess.run(["sh", "-ec", script], cwd=place, env=env, check=True)
+    return env
+
+
+def test_the_commands_of_git_that_are_printed_work(tmp_path: Path) -> None:
+    assert {"git show refs/ralphy/csv/US-001/attempt-1", "git switch ralph/csv && git merge main"} <= FOR_GIT.keys()
+    assert len(FOR_GIT) > 35
+    scene = tmp_path / "scene"
+    scene.mkdir()
+    env, failed = scene_at(scene), []
+    for number, (command, where) in enumerate(sorted(FOR_GIT.items())):
+        place = tmp_path / str(number)
+        shutil.copytree(scene, place, symlinks=True)
+        before = next((script for start, script in BEFORE.items() if command.startswith(start)), ":")
+        done = subprocess.run(["sh", "-ec", f"{before}\n{command}"], cwd=place / "repo", env=env, capture_output=True,
+                              stdin=subprocess.DEVNULL, encoding="utf-8", check=False)  # fmt: skip
+        failed += [f"{where}: {command}: {done.stderr}"] if done.returncode else []
+    assert failed == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 
 import orjson
 
@@ -151,7 +152,9 @@ def with_way_back(w: Workspace, error: InvalidInput, tip: str) -> InvalidInput:
     path = w.feature.in_repository("prd.json")
     if not committed_prd(w, tip).stories:
         return error
-    way = f"git show {w.feature_branch}:{path} > {path} brings back the last one that was committed"
+    way = (
+        f"`git show {quote(f'{w.feature_branch}:{path}')} > {quote(path)}` brings back the last one that was committed"
+    )
     return InvalidInput(error.what, where=error.where, hint=f"{error.hint}; {way}" if error.hint else way)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any
 
 import orjson
@@ -375,7 +376,7 @@ def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
     is_known = "prd.json" in edits.files.keys() | edits.broken.keys()
     if w.store.exists and not is_known and w.objects.at(w.objects.tree_of(head), prd) is None:
         raise Conflict("is ignored by git, so the feature's state cannot be committed", where=w.feature.path,
-                       hint=f"git check-ignore -v {prd} names the rule to remove")  # fmt: skip
+                       hint=f"`git check-ignore -v {quote(prd)}` names the rule to remove")  # fmt: skip
 
 
 def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:

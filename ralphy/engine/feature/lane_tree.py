@@ -70,7 +70,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     head = tip if is_begun or is_a_persons else start
     if not (head and (is_begun or begins)) and git.head_of(w.repository)[1]:
         raise Conflict(f"{_where(w)}, and no base branch is known at which {w.feature.name} could begin",
-                       hint="git switch to the branch to begin at, or: ralphy config set git.base NAME")  # fmt: skip
+                       hint="switch to the branch to begin at, or: ralphy config set git.base NAME")  # fmt: skip
     if not head:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
     return Tree(

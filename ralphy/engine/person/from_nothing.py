@@ -5,6 +5,7 @@ The branch goes last: until then Ralphy lays the documents out again, so a kill 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 
 from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
@@ -60,7 +61,7 @@ def require_possible(w: Workspace, s: Snapshot) -> None:
                        hint=f"git push {remote} --delete {branch}")  # fmt: skip
     if committed := _committed(w, {git.head_of(w.repository)[1], start_of(w)[1]}):
         raise Conflict(f"these documents are committed outside of {branch}: {', '.join(committed)}",
-                       hint=f"git rm {' '.join(committed)}, and commit that")  # fmt: skip
+                       hint=f"git rm {shlex.join(committed)}, and commit that")  # fmt: skip
 
 
 def _committed(w: Workspace, commits: Collection[str]) -> list[str]:
