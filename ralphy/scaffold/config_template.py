@@ -15,13 +15,17 @@ from ralphy.config.values import Check, Config
 _HEADER = """\
 # yaml-language-server: $schema=./schemas/config.schema.json
 # Ralphy's settings for this repository. A setting that is a comment shows its default: to change it, remove
-# the `# ` before it. All settings, with their meaning: ralphy config show
+# the `# ` before it, in each of its lines. Or: ralphy config set limits.max_attempts 3
+# All settings, with their meaning: ralphy config show
 """
+_WIDTH = 110
 _REMARKS = {
     "setup": "a command that prepares a lane, such as npm ci; runs again when a manifest or lock file changes",
     "agent": "command: the agent's program; env: more variables to pass to it",
     "models": "implementation may be a list, the ladder of attempts: [sonnet, sonnet, opus]",
     "timeouts": "seconds, or such as 30m; agent: one run; startup: until it begins to work; the others: a whole step",
+    "circuit_breaker": "within a run: what ends one that hangs, repeats itself or floods its output",
+    "breaker": "between runs: stops the night when runs make no progress; see ralphy reset-circuit",
     "limits": "max_iterations: agent runs per invocation; until: a time as HH:MM",
     "gates": "human: wait for a person's APPROVED or REJECTED; auto: approve without one",
     "clarify": "ask: on lets an agent ask you about PRD.md before it is specified; most: how many questions",
@@ -81,7 +85,19 @@ def _defaults(written: Collection[str]) -> Iterator[str]:
             value = {field.name: getattr(value, field.name) for field in fields(value)}
         if remark := _REMARKS.get(section.name):
             yield f"# {remark}"
-        yield f"# {section.name}: {flow(value)}"
+        yield from (f"# {line}" for line in _folded(f"{section.name}: {flow(value)}"))
+
+
+def _folded(mapping: str) -> Iterator[str]:
+    """A mapping in YAML's flow style on lines that can be read, broken behind commas."""
+    line = ""
+    for piece in mapping.split(", "):
+        whole = f"{line}, {piece}" if line else piece
+        if len(whole) > _WIDTH:
+            yield f"{line},"
+            whole = f"  {piece}"
+        line = whole
+    yield line
 
 
 def _line(text: str) -> str:

@@ -105,7 +105,9 @@ def test_the_setup_of_the_stack_is_written_and_loads(tmp_path: Path) -> None:
 def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
     apply(plan(tmp_path))
     path = tmp_path / ".ralphy/config.yaml"
-    shown = re.sub(r"^# (?=\w+: [\[{\"])", "", path.read_text(encoding="utf-8"), flags=re.M)
+    written = path.read_text(encoding="utf-8")
+    assert max(map(len, written.splitlines())) < 120
+    shown = re.sub(r"^# (?=\w+: [\[{\"]|  \w+: )", "", written, flags=re.M)
     path.write_text(re.sub(r"^(stack|project): .*$", "", shown, flags=re.M), encoding="utf-8")
     loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert loaded.config == Config()
