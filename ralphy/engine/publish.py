@@ -95,7 +95,7 @@ def _tell_of_large_files(w: Workspace, s: Snapshot, target: Remote) -> None:
     if paths:
         names = f"{', '.join(paths[:3])}{' …' if paths[3:] else ''} {'are' if paths[1:] else 'is'}"
         upload = f"git lfs push {target.name} {s.tree.feature_branch}"
-        w.say(f"{names} in Git LFS, which Ralphy does not upload: {upload}", WAITING)
+        w.say(f"{names} in Git LFS, which Ralphy does not upload; run `{upload}`", WAITING)
 
 
 def _push(w: Workspace, s: Snapshot, target: Remote, oid: str) -> bool:

@@ -30,7 +30,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
         how = "with remarks" if rejected.text.strip() else "without remarks"
         return d.Reject(f"REJECTED was found {how}", gate, rejected.text.strip())
     if said and said.verdict == "rejected":
-        return d.Halt(f"{artifact} was rejected; edit it, or `ralphy redo {gate} {s.feature}`", is_rejected=True)
+        return d.Halt(f"{artifact} was rejected; edit it, or run `ralphy redo {gate} {s.feature}`", is_rejected=True)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
     is_again = is_handed_in_again(s, gate, step.content(s))

@@ -263,8 +263,7 @@ class Tree:
     files of the feature folder; `busy` names a merge or rebase that is in progress, of the feature's branch or, before
     its work has begun, in this checkout (there a bisect, too). `obstacle` is a branch whose name leaves no room for the
     feature's. `pushed` is the commit that the remote was last seen to have on that branch; `behind` is the branch's tip
-    where its work has not begun and it holds nothing new, `tracked` a document beside PRD.md that a person has
-    committed by then.
+    where its work has not begun and it holds nothing new, `tracked` a document but PRD.md that is committed by then.
     """
 
     head: str

@@ -56,12 +56,15 @@ def unproved(story: Story) -> str:
 
 
 def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
-    """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`; "" if nothing is known of them."""
+    """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`, `no untested changes (34 tried)`; "" if
+    nothing is known of them."""
     found = _parts(evidence)
     number, proved, left = (count_of(found.get(name)) for name in ("of", "proved", "left"))
     if not number:
         return ""
     places = _places(found, most)
+    if proved == number:
+        return f"no untested changes ({number} tried)"
     said = f"{number - proved - left} of {number} changes untested"
     return said + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
 

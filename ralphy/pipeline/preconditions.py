@@ -107,7 +107,7 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
     return d.Halt(
         f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
-        f"See {attempts}`ralphy logs {s.feature}`; after fixing the cause, `ralphy reset-circuit {s.feature}`. "
+        f"See {attempts}`ralphy logs {s.feature}`; after fixing the cause, run `ralphy reset-circuit {s.feature}`. "
         f"One more run is allowed from {hour:02}:{minute:02} UTC on",
         ExitCode.BREAKER_OPEN, until=breaker.opens_again_at,
     )  # fmt: skip

@@ -223,7 +223,7 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     project.git("add", "src/bad.py")
     project.git("commit", "--quiet", "-m", "feat: break it")
     state, said = rows()["run test"]
-    assert (state, "src/bad.py" in said) == ("fail", True)
+    assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
 
 
 def test_claude_as_root_outside_of_a_sandbox_is_a_failure(

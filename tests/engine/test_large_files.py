@@ -81,7 +81,7 @@ def test_a_person_is_told_how_to_upload_what_was_pushed_as_pointers(project: Pro
 
     ended = project.loop()
 
-    assert "new.bin is in Git LFS, which Ralphy does not upload: git lfs push origin ralph/login" in ended.text
+    assert "new.bin is in Git LFS, which Ralphy does not upload; run `git lfs push origin ralph/login`" in ended.text
 
 
 def test_a_pointer_to_nothing_is_refused(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""doctor: do the checks pass where a story's will run, and fail on spoiled sources?"""
+"""doctor: do the checks pass where a story's will run, and fail on broken code?"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _finding(result: CheckResult) -> Finding:
     end = "".join(f"\n{'':<17}{line}" for line in result.output.strip().splitlines()[-_MOST_LINES:])
     return fail(
         name,
-        f"{result.sentence()}{end}",
+        f"{result.failure()}{end}",
         "in a new clone, install the dependencies first; else make it green, or: ralphy loop --accept-red",
     )
 

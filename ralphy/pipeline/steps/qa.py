@@ -90,7 +90,7 @@ class _Qa(Step):
             return None
         if s.history.qa_rounds >= config.limits.max_qa_rounds:
             return d.Halt(f"the review still finds {len(s.qa.blocking)} blocking findings after {s.history.qa_rounds} "
-                          f"rounds: see QA_REPORT.md, then `ralphy redo qa {s.feature}`")  # fmt: skip
+                          f"rounds: see QA_REPORT.md, then run `ralphy redo qa {s.feature}`")  # fmt: skip
         return d.AddFixes(f"{len(s.qa.blocking)} blocking findings of the review become stories")
 
     def refuses(self, s: Snapshot) -> bool:
