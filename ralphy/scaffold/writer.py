@@ -150,14 +150,16 @@ def apply(changes: Sequence[Change]) -> list[str]:
     return [_applied(change) for change in changes]
 
 
+CHECKS_FOUND = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
+
+
 def to_do_first(changes: Sequence[Change]) -> list[str]:
     """What a person has to look at before the next commands, in sentences."""
     steps = []
     settings = changes[0]
     if settings.kind is ChangeKind.CREATE:
-        checks = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
         none = "add at least one check to .ralphy/config.yaml, which shows an example: without it no story is tested"
-        steps.append(checks if "\nchecks:" in settings.text else none)
+        steps.append(CHECKS_FOUND if "\nchecks:" in settings.text else none)
     unset = [change.path for change in changes if change.kind is ChangeKind.CREATE and _NO_SOURCE in change.text]
     if unset:
         steps.append(f"set RALPHY_SOURCE in {' and '.join(unset)}: where to install Ralphy from is not known")

@@ -80,6 +80,13 @@ def write(repo: Path, name: str, text: str) -> Path:
     return path
 
 
+def test_quiet_init_says_only_what_is_missing(foreign: Path, ralphy: Ralphy) -> None:
+    assert ralphy("init", "--quiet") == (0, "", "")
+    assert (foreign / ".ralphy" / "config.yaml").exists()
+    write(foreign, "Makefile", "all:\n")
+    assert ralphy("init", "--quiet") == (0, "commit Makefile: it has other uncommitted changes\n", "")
+
+
 def test_init_says_what_it_would_do_what_it_made_and_what_comes_next_and_again_keeps_everything(
     git_repo: Path, git: RunGit, ralphy: Ralphy
 ) -> None:

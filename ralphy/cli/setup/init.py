@@ -41,7 +41,7 @@ _NEXT = (("ralphy doctor", "what's missing, and how to fix it"),
 @with_options
 def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     """Writes settings with the detected checks, Make targets and ignore rules. Commit the new files before the first
-    feature: its branch begins with that commit. With --quiet it says only what is to be done first.
+    feature: its branch begins with that commit. With --quiet it says only what is missing.
     """
     repository = call.repository()
     config = call.settings(repository).config
@@ -51,7 +51,8 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     first = [*_to_commit_first(mixed), *writer.to_do_first(changes)]
     steps = [*_commit_all(changes, mixed), *_NEXT]
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
-    text = "\n".join(first if call.output.quiet else [*_detected(found), "", *done, "", *_what_next(first, steps)])
+    needed = [sentence for sentence in first if sentence != writer.CHECKS_FOUND]
+    text = "\n".join(needed if call.output.quiet else [*_detected(found), "", *done, "", *_what_next(first, steps)])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
     return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, first=first,
                               next=[command for command, _ in steps], language=found.language,
