@@ -333,3 +333,10 @@ def test_sha256_works(tmp_path: Path, sandbox: None) -> None:
     names = subprocess.run([*ask, "ls-tree", "--name-only", taken.tree], check=True, capture_output=True, text=True)
     assert names.stdout.split() == ["g"]
     pool.close()
+
+
+def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:
+    lane = world.laid_out()
+    world.inside(lane, "for i in $(seq 1500); do mkdir d; cd d; done; chmod 000 .")
+    world.pool.let_go([lane.name])
+    assert not lane.home.exists()

@@ -129,3 +129,16 @@ def test_what_a_check_leaves_where_git_ignores_it_does_not_steer_a_persons_comma
 
     assert not any((project.repo / name).exists() for name in ("GNUmakefile", ".claude", "build"))
     assert project.landed() == ["login/US-001"]
+
+
+@pytest.mark.attempt(35)
+def test_what_an_agent_moves_in_the_checkout_without_a_sandbox_is_said_and_flagged(tmp_path: Path) -> None:
+    project = with_check(tmp_path, "")
+    moves = f"{FORGED} update-ref -m 'commit: me' refs/heads/main $(git commit-tree -m x main^{{tree}})"
+    forge = f"cd {project.repo}; {moves}; {FORGED} tag made main"
+    project.play(stories={"US-001": [works(run=[["sh", "-c", forge]])]})
+
+    ended = project.loop()
+
+    assert "refs/heads/main, refs/tags/made: changed during the run, by you or, without a sandbox" in ended.text
+    assert "refs/heads/main" in str(project.story("US-001")["evidence"]["warnings"])
