@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -25,11 +24,3 @@ def parameters(row: object) -> ParameterSet:
 def _for_soak(param: ParameterSet) -> ParameterSet:
     marks: Collection[object] = [*param.marks, pytest.mark.soak]
     return pytest.param(*param.values, marks=marks, id=param.id)  # type: ignore[arg-type]
-
-
-def parted(table: Mapping[str, Any], *kept: str) -> pytest.MarkDecorator:
-    """The table in two parts, for a test that goes through all rows of one: as its argument `rows`."""
-    some = {name: table[name] for name in kept}
-    others = {name: row for name, row in table.items() if name not in kept}
-    parts = [pytest.param(some, id="a sample"), pytest.param(others, id="the others", marks=pytest.mark.soak)]
-    return pytest.mark.parametrize("rows", parts)

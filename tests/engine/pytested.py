@@ -58,10 +58,9 @@ def pytested(tmp_path: Path, *stories: Act, run: str = "", **settings: Any) -> P
     return project
 
 
-def played(tmp_path: Path, act: Act, *, removes: tuple[str, ...] = (), **settings: Any) -> Project:
+def played(tmp_path: Path, act: Act, **settings: Any) -> Project:
     """The project after its only story's only attempt, which was this act; nothing was run after it."""
-    testing = {"testing": {"removes": list(removes)}} if removes else {}
-    project = pytested(tmp_path, story("US-001", **testing), limits={"max_attempts": 1}, **settings)
+    project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 1}, **settings)
     project.play(stories={"US-001": [act]})
     project.loop(**ONE_RUN)
     return project

@@ -5,21 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 from ralphy.pipeline.events import CheckRan, Landed
-from tests.engine.building import Ended, Project, build, story
-from tests.engine.pytested import TEST_FILE, TESTS, edited, feature, pytested
-from tests.sampling import sampled
+from tests.engine.building import Ended, build, story
+from tests.engine.judged import Files, Repository
+from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited
 
 
-def landed(ended: Ended) -> dict[str, tuple[int, int]]:
-    """Full runs of the checks, and runs of old tests, of each story that landed."""
-    return {str(event.story): (event.check_runs, event.old_test_runs) for event in ended.events
-            if isinstance(event, Landed)}  # fmt: skip
-
-
-def ran(ended: Ended, of: str) -> list[tuple[str, str]]:
+def ran(ended: Ended, of: str | None) -> list[tuple[str, str]]:
     """(check, purpose) of every check that was run for a story."""
     return [(event.check, event.purpose) for event in ended.events if isinstance(event, CheckRan) and event.story == of]
 
@@ -28,60 +20,42 @@ def test_an_honest_story_costs_one_full_run_of_the_checks(tmp_path: Path) -> Non
     lint = {"name": "lint", "run": f"{sys.executable} -c pass"}
     test = {"name": "test", "run": f"{sys.executable} check.py"}
     project = build(tmp_path, story("US-001"), story("US-002", priority=2), checks=[lint, test])
-    ended = project.loop()
-    assert landed(ended) == {"US-001": (1, 0), "US-002": (1, 0)}
+
+    ended = project.loop(agents=2)
+
+    landed = [event for event in ended.events if isinstance(event, Landed)]
+    assert [(event.story, event.check_runs, event.old_test_runs) for event in landed] == [
+        ("US-001", 1, 0), ("US-002", 1, 0)]  # fmt: skip
     for name in ("US-001", "US-002"):
         assert ran(ended, name) == [("lint", "candidate"), ("test", "candidate")]
-    before = [event.purpose for event in ended.events if isinstance(event, CheckRan) and event.story is None]
-    assert before == ["baseline", "baseline"]  # once for all stories
+    assert ran(ended, None) == [("lint", "baseline"), ("test", "baseline")]  # once for all stories
 
 
-def test_a_new_file_of_tests_costs_no_further_run(tmp_path: Path) -> None:
-    added = {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}
-    ended = played(pytested(tmp_path, limits={"max_attempts": 1}), feature(write=added))
-    assert landed(ended) == {"US-001": (1, 0)}
-
-
-@pytest.mark.parametrize(
-    "command", sampled(["-m pytest", "-c 'import pytest; raise SystemExit(pytest.main())' tests"], "-m pytest")
+METHOD = "        assert sub(3, 2) == 1\n"
+LESS = f"{METHOD}\n    def test_less(self):\n        assert sub(2, 3) == -1\n"
+SIX = "\n\n@pytest.fixture\ndef six():\n    return 6\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n"
+ADDED = TESTS.replace("import add, sub", "import add, mul, sub").replace(METHOD, LESS) + SIX
+FOR_ALL = (
+    "@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    monkeypatch.setattr('calc.add', lambda a, b: 3)\n"
 )
-def test_tests_that_are_added_to_a_file_cost_no_further_run(tmp_path: Path, command: str) -> None:
-    text = TESTS.replace("import add, sub", "import add, mul, sub")
-    method = "        assert sub(3, 2) == 1\n"
-    text = text.replace(method, f"{method}\n    def test_less(self):\n        assert sub(2, 3) == -1\n")
-    text += "\n\n@pytest.fixture\ndef six():\n    return 6\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n"
-    project = pytested(tmp_path, run=f"{sys.executable} {command}", limits={"max_attempts": 1})
-    ended = played(project, feature(write={TEST_FILE: text}))
-    assert landed(ended) == {"US-001": (1, 0)}
+# what a story does to its tests; full runs of the checks, and runs of old tests
+CHANGES: dict[str, tuple[Files, int, int]] = {
+    "a new file of tests": (
+        {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}, 1, 0),
+    "tests that are added to a file": ({TEST_FILE: ADDED}, 1, 0),
+    "a fixture for all": ({TEST_FILE: f"{TESTS}\n\n{FOR_ALL}"}, 1, 1),
+    "a set-up": ({TEST_FILE: f"{TESTS}\n\ndef setup_function():\n    pass\n"}, 1, 1),
+    "an edited test": (edited("add(1, 2) == 3", "add(2, 1) == 3"), 1, 1),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "added",
-    [
-        "@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    monkeypatch.setattr('calc.add', lambda a, b: 3)\n",
-        "def setup_function():\n    pass\n",
-    ],
-    ids=["a fixture for all", "a set-up"],
-)
-def test_an_addition_that_reaches_the_old_tests_costs_one_run_of_the_old_version(tmp_path: Path, added: str) -> None:
-    project = pytested(tmp_path, limits={"max_attempts": 1})
-    ended = played(project, feature(append={TEST_FILE: f"\n\n{added}", "calc.py": "\n\nBASE = 10\n"}))
-    assert landed(ended) == {"US-001": (1, 1)}
+def test_what_a_story_does_to_its_tests_costs_a_run_where_it_reaches_old_ones(tmp_path: Path) -> None:
+    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
+    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base)
+    for name, (change, full, old) in CHANGES.items():
+        judged = repository.judge({"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n", **change})
+        assert (judged.runs["candidate"], judged.runs.get("old_tests", 0)) == (full, old), (name, judged)
+    assert judged.runs["red_first"] == 1  # of an edited test: on code that does nothing
 
-
-def test_a_name_in_the_tests_in_the_place_of_the_code_empties_them(tmp_path: Path) -> None:
-    project = pytested(tmp_path, limits={"max_attempts": 1})
-    ended = played(project, feature(append={TEST_FILE: "\n\ndef sub(a, b):\n    return a - b\n"}))
-    assert landed(ended) == {} and "no longer assert anything" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_an_edited_test_costs_one_run_of_its_old_version_and_one_on_code_that_does_nothing(tmp_path: Path) -> None:
-    project = pytested(tmp_path, limits={"max_attempts": 1})
-    ended = played(project, feature(write=edited("add(1, 2) == 3", "add(2, 1) == 3")))
-    assert landed(ended) == {"US-001": (1, 1)}
-    assert ran(ended, "US-001") == [("test", "candidate"), ("test", "old_tests"), ("test", "red_first")]
-
-
-def played(project: Project, act: dict[str, object]) -> Ended:
-    project.play(stories={"US-001": [act]})
-    return project.loop()
+    hides = f"{TESTS}\n\ndef sub(a, b):\n    return a - b\n"  # in the place of the code
+    assert "no longer assert anything" in repository.judge({TEST_FILE: hides}).failure

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
-from tests.engine.building import Act, Project, story
-from tests.engine.pytested import CALC, feature, pytested
+from tests.engine.building import story
+from tests.engine.judged import Files, Judged, Repository
+from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, feature, pytested
 
 NET, TEST_NET = "tests/test_net.py", "tests/test_net.py::test_net"
-WORKS = feature()
+WORKS = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
+BREAKS = {"calc.py": CALC.replace("a + b", "a + b + 1")}
+LEAVES = {"calc.py": CALC.replace("return a + b", "calls.append(a)\n    return a + b") + "\n\ncalls = []\n"}
 FIRST = 1  # behind the baseline; on broken code no test is run
 
 
@@ -27,88 +31,54 @@ def test_net():
 """
 
 
-def played(tmp_path: Path, fails: str, act: Act = WORKS, **verify: Any) -> Project:
-    project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 2}, verify={"unproved": "off", **verify})
-    (project.repo / NET).write_text(net(tmp_path / "log", fails))
-    project.git("add", NET)
-    project.git("commit", "--quiet", "-m", "test: the net")
-    project.play(stories={"US-001": [act]})
-    project.loop()
-    return project
-
-
-def flaky(project: Project) -> dict[str, str]:
-    return dict(project.story("US-001")["evidence"]["tests"].get("flaky", {}))
-
-
-def has_passed(project: Project) -> bool:
-    return project.story("US-001")["passes"] is True
-
-
-def attempts(project: Project) -> int:
-    return int(project.story("US-001")["execution"]["attempts"])
+def judged(tmp_path: Path, text: str, change: Files = WORKS, **verify: Any) -> Judged:
+    """What is said of a change where this is one of the tests."""
+    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT, NET: text}
+    return Repository(tmp_path, f"{sys.executable} -m pytest", base, **verify).judge(change)
 
 
 def test_a_test_that_fails_now_and_then_costs_no_attempt(tmp_path: Path) -> None:
-    project = played(tmp_path, f"n == {FIRST}")
+    found = judged(tmp_path, net(tmp_path / "log", f"n == {FIRST}"))
 
-    assert has_passed(project)
-    assert attempts(project) == 1
-    assert flaky(project) == {TEST_NET: "failed in 1 of 2 runs of the same code"}
-    assert any(said.startswith(f"flaky: {TEST_NET}") for said in project.story("US-001")["evidence"]["warnings"])
-    assert project.git("status", "--porcelain").strip() == ""
+    assert found.failure == ""
+    assert found.tests["flaky"] == {TEST_NET: "failed in 1 of 2 runs of the same code"}
+    assert any(said.startswith(f"flaky: {TEST_NET}") for said in found.warnings)
 
 
 def test_a_test_that_fails_at_the_first_look_does_not_stop_the_night(tmp_path: Path) -> None:
-    project = played(tmp_path, "n == 0")
+    project = pytested(tmp_path, story("US-001"))
+    (project.repo / NET).write_text(net(tmp_path / "log", "n == 0"))
+    project.git("add", NET)
+    project.git("commit", "--quiet", "-m", "test: the net")
+    project.play(stories={"US-001": [feature()]})
 
-    assert has_passed(project)
-    assert attempts(project) == 1
+    project.loop(agents=1)
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("status", "--porcelain").strip() == ""
 
 
 def test_a_test_that_fails_without_the_story_too_is_not_its_fault(tmp_path: Path) -> None:
-    project = played(tmp_path, f"n >= {FIRST}")
+    found = judged(tmp_path, net(tmp_path / "log", f"n >= {FIRST}"))
 
-    assert has_passed(project)
-    assert flaky(project) == {TEST_NET: "failed in 2 of 2 runs, and fails without the change, too"}
-
-
-BREAKS = {"write": {"calc.py": CALC.replace("a + b", "a + b + 1")}}
-LEAVES = {"write": {"calc.py": CALC.replace("return a + b", "calls.append(a)\n    return a + b") + "\n\ncalls = []\n"}}
-OWN = "tests/test_own.py"
+    assert found.failure == ""
+    assert found.tests["flaky"] == {TEST_NET: "failed in 2 of 2 runs, and fails without the change, too"}
 
 
-def test_a_test_that_the_change_breaks_is_no_flake(tmp_path: Path) -> None:
-    project = played(tmp_path, "False", BREAKS)
+def test_what_a_change_breaks_or_brings_is_no_flake(tmp_path: Path) -> None:
+    beside = "import calc\n\n\ndef test_net():\n    assert getattr(calc, 'calls', []) == []\n"
+    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT, NET: beside}
+    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base)
 
-    assert not has_passed(project)
-
-
-def test_a_test_that_fails_beside_others_and_passes_alone_is_no_flake(tmp_path: Path) -> None:
-    project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    text = "import calc\n\n\ndef test_net():\n    assert getattr(calc, 'calls', []) == []\n"
-    (project.repo / NET).write_text(text)
-    project.git("add", NET)
-    project.git("commit", "--quiet", "-m", "test: the net")
-    project.play(stories={"US-001": [LEAVES]})
-    project.loop()
-
-    assert not has_passed(project)
-    assert "test_net" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_a_new_test_that_fails_now_and_then_is_the_storys_own_fault(tmp_path: Path) -> None:
-    own = net(tmp_path / "own", "n == 0")
-    project = played(tmp_path, "False", {**WORKS, "write": {OWN: own}})
-
-    assert attempts(project) == 2
+    assert repository.judge(BREAKS).failure
+    assert "test_net" in repository.judge(LEAVES).failure  # it fails beside others, and passes alone
+    own = repository.judge({**WORKS, "tests/test_own.py": net(tmp_path / "own", "n == 0")})
+    assert "tests/test_own.py" in own.failure  # new, and failed now and then
 
 
 def test_nothing_is_asked_again_where_the_settings_say_so(tmp_path: Path) -> None:
-    project = played(tmp_path, f"n == {FIRST}", retries=0)
-
-    assert attempts(project) == 2
+    assert judged(tmp_path, net(tmp_path / "log", f"n == {FIRST}"), retries=0).failure
 
 
 def test_the_last_of_three_times_counts(tmp_path: Path) -> None:
-    assert attempts(played(tmp_path, f"{FIRST} <= n < {FIRST + 3}")) == 1
+    assert judged(tmp_path, net(tmp_path / "log", f"{FIRST} <= n < {FIRST + 3}")).failure == ""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.judged import Files, Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS
-from tests.sampling import parted, sampled
+from tests.sampling import sampled
 
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 PYTEST = f"{sys.executable} -m pytest"
@@ -24,36 +24,22 @@ REPORT = (
     "    report = yield\n    {}\n    return report\n"
 )
 HOOKS: dict[str, tuple[Files, str]] = {
-    "an outcome is set": ({"conftest.py": REPORT.format("report.outcome = 'passed'")}, "made to fail"),
     "an outcome is set by another name": (
         {"tests/conftest.py": REPORT.format("vars(report)['out' + 'come'] = 'passed'")}, "made to fail"),
     "a failure is swallowed": ({"conftest.py": f"{WRAPPER}    except AssertionError:\n        pass\n"}, "made to fail"),
     "a test is replaced": (
         {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda **_: None\n"}, "no longer runs"),
-    "an assertion is replaced beside the tests": (
-        {"tests/conftest.py": "import unittest as u\n\nfor name in ('assertEqual', 'assertTrue'):\n"
-                              "    setattr(u.TestCase, name, lambda *a: None)\n"}, "made to fail"),
     "the runner leaves early": ({"conftest.py": "import atexit, os\n\natexit.register(os._exit, 0)\n"}, "made to fail"),
-    "a plugin of the product's": (
-        {"calc_plugin.py": REPORT.format("report.outcome = 'passed'"),
-         "conftest.py": "pytest_plugins = ['calc_plugin']\n"}, "made to fail"),
     "a report is kept": ({"conftest.py": REPORT.format("item.report = report")}, ""),
     "a fixture for all": (
         {"tests/conftest.py": "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef here():\n    yield\n"}, ""),
-    "markers, sorted tests and coverage": (
-        {"conftest.py": "def pytest_collection_modifyitems(items):\n    items.sort(key=lambda item: item.name)\n",
-         "pyproject.toml": PYPROJECT + "markers = ['unit']\n"}, ""),
     "fixtures": ({"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"}, ""),
-    "a dependency": ({"pyproject.toml": f"[project]\nname = 'calc'\nversion = '1'\n\n{PYPROJECT}"}, ""),
 }  # fmt: skip
 
 
-@parted(HOOKS, "an outcome is set by another name", "a test is replaced", "a report is kept", "fixtures")
-def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(
-    tmp_path: Path, rows: dict[str, tuple[Files, str]]
-) -> None:
+def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PYTEST, BASE)
-    for name, (change, found) in rows.items():
+    for name, (change, found) in HOOKS.items():
         judged = repository.judge({**MORE, **change})
         failure = judged.failure
         assert name != "fixtures" or judged.runs == {"candidate": 1}
@@ -63,30 +49,20 @@ def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(
 RECIPE = f"test: unit\n\t@echo done\n\nunit:\n\tPYTHONPATH=. {PYTEST} -q tests\n\nclean:\n\trm -rf build\n"
 RECIPES: dict[str, tuple[Files, str]] = {
     "or true": ({"Makefile": RECIPE.replace("-q tests", "-q tests || true")}, "made to fail"),
-    "or an exit": ({"Makefile": RECIPE.replace("-q tests", "-q tests || exit $$((0))")}, "made to fail"),
     "a dash": ({"Makefile": RECIPE.replace("\tPYTHON", "\t-PYTHON")}, "made to fail"),
-    "errors are ignored": ({"Makefile": f".IGNORE:\n{RECIPE}"}, "made to fail"),
     "another shell": ({"Makefile": f"SHELL = /bin/true\n{RECIPE}"}, "no longer reports"),
-    "flags of the shell": (
-        {"Makefile": f".SHELLFLAGS = -c 'eval \"$$0\"; true'\n{RECIPE}"},
-        "no longer reports|made to",
-    ),
     "flags of make": ({"Makefile": f"MAKEFLAGS += -i\n{RECIPE}"}, "made to fail"),
     "another makefile": ({"GNUmakefile": f"include Makefile\nunit:\n\t-{PYTEST} -q tests\n"}, "made to fail"),
-    "without assertions": ({"Makefile": RECIPE.replace("-m pytest", "-O -m pytest")}, "made to fail"),
     "an option": ({"Makefile": RECIPE.replace("-q tests", "-q -x tests")}, ""),
     "another recipe": ({"Makefile": RECIPE.replace("build", "dist")}, ""),
 }
 
 
-@parted(RECIPES, "or true", "another shell", "another makefile", "an option", "another recipe")
-def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(
-    tmp_path: Path, rows: dict[str, tuple[Files, str]]
-) -> None:
+def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
     repository = Repository(tmp_path, "make test", {"calc.py": CALC, TEST_FILE: TESTS, "Makefile": RECIPE})
-    for name, (change, found) in rows.items():
+    for name, (change, found) in RECIPES.items():
         judged = repository.judge({**MORE, **change})
-        assert any(part in judged.failure for part in found.split("|")) if found else not judged.failure, (name, judged)
+        assert found in judged.failure if found else not judged.failure, (name, judged)
         assert found or name == "another recipe" or "Makefile: unit" in judged.flags, (name, judged)
 
 
@@ -130,12 +106,8 @@ RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
     "node --test": ("npm test --silent", NODE, {
         "nothing but code and tests": (
             {"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "one.test.js": NODE_TESTS.replace("adds", "one")}, ""),
-        "an honest edit beside a test that is skipped": (
-            {"calc.test.js": NODE_TESTS.replace("  assert.equal(add", "  const plus = add;\n  assert.equal(plus")}, ""),
         "a script that swallows": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n",
                                     "package.json": '{"scripts": {"test": "node --test; :"}}'}, "made to fail"),
-        "an assertion replaced in a test": (
-            {"calc.js": NODE_BROKEN, "calc.test.js": f"require('node:assert').equal = () => {{}};\n{NODE_TESTS}"}, NOT),
         "an assertion replaced by the product": (
             {"calc.js": f"{NODE_BROKEN}require('node:assert').equal = () => {{}};\n"}, NOT),
         "the code notices its runner": (
@@ -158,9 +130,6 @@ RUNNERS: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
             {**LESS, "tests/add.sh": SHELL["tests/add.sh"].replace("= 3", "= -1"),
              "tests/sub.sh": SHELL["tests/sub.sh"].replace("= 7", "= 3")},
             "+check test fails against the new code with the old"),
-        "a recipe follows its script": (
-            {"Makefile": "check:\n\tsh t/all.sh\n", "t/run.sh": None, "t/all.sh": SHELL["t/run.sh"] + "\n:\n",
-             "calc.py": f"{SHELL['calc.py']}X = 1\n"}, "+Makefile: check"),
     }),
     "go test": ("go test ./...", GO, {
         "a main that swallows": ({**GO_BROKEN, "main_test.go": MAIN}, "passes on broken code"),
@@ -194,16 +163,13 @@ IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
     "pytest": (PYTEST, BASE, {
         "compared with itself": (edited(SMALL, "three = add(1, 2)\n    assert add(1, 2) == three"), "test_small"),
         "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
-    }),
-    "pytest, further edits": (PYTEST, BASE, {
         "a copy of the code": (edited(
             "from calc import add, sub", "from calc import sub\n\n\ndef add(a, b):\n    return a + b"), "test_big"),
-        "a loop over nothing": (
-            edited(SMALL, "for n in [n for n in [add(1, 2)] if n == 0]:\n        assert n == 3"), "test_small"),
-        "a fixture that mocks": (
-            {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
-        "a shorter way": (edited("isinstance(add(1, 2), int)", "add(1, 2)"), ""),
         "a new name": (edited("assert add(10, 20) == 30", "from calc import mul\n\n    assert mul(1, 2) == 2"), ""),
+    }),
+    "pytest, a fixture that mocks": (PYTEST, BASE, {
+        "in a conftest": (
+            {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
     }),
     "node --test": ("node --test", NODE, {
         "compared with itself": ({"calc.js": f"{NODE['calc.js']}exports.one = 1;\n", "calc.test.js": NODE_TESTS.replace(
