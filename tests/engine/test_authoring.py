@@ -12,7 +12,6 @@ import pytest
 from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, drive, reports, story, works
 from tests.engine.nights import played_once
-from tests.sampling import sampled
 
 SPEC = "# Login\n\n## US-001\n\nPeople sign in.\n"
 AUTO: Act = {"gates": {"spec": "auto", "qa": "auto"}}
@@ -39,52 +38,36 @@ def test_mistakes_of_a_draft_go_back_to_the_agent(tmp_path: Path) -> None:
     assert list(project.statuses()) == ["US-001"]
 
 
-def test_a_draft_is_mended_three_times_at_the_most(tmp_path: Path) -> None:
+DRAFTS = [
+    hands_in("{ not json"),
+    hands_in({"userStories": []}),
+    {"outbox": {"stories.json": {"userStories": [{"id": "US-001", "title": "a"}]}}},
+    BAD,
+]
+
+
+def test_what_is_not_valid_is_mended_three_times_at_the_most_and_never_becomes_an_artifact(tmp_path: Path) -> None:
     project = build(tmp_path)
-    project.play(spec=[BAD])
+    project.play(spec=[*DRAFTS, GOOD])
 
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, ["spec"] * 4)
     assert "redo spec" in ended.rest.reason
-    assert not (project.folder / "SPEC.md").exists()
+    assert not (project.folder / "SPEC.md").exists() and not (project.folder / "prd.json").exists()
     assert project.loop().runs == []
-
-
-def test_redo_spec_gives_the_agent_another_chance(tmp_path: Path) -> None:
-    project = build(tmp_path)
-    project.play(spec=[BAD, BAD, BAD, BAD, GOOD])
-    project.loop()
-
     assert project.call("redo", "spec", "login")[0] == 0
-
-    assert project.loop().runs == ["spec", "US-001", "qa"]
-
-
-DRAFTS = {
-    "no json": hands_in("{ not json"),
-    "no stories": hands_in({"userStories": []}),
-    "ids equal but for case": hands_in(
-        {"userStories": [{"id": "US-001", "title": "a"}, {"id": "us-001", "title": "b"}]}
-    ),
-    "a title of two lines": hands_in({"userStories": [{"id": "US-001", "title": "two\nlines"}]}),
-    "no stories handed in": {"outbox": {"SPEC.md": SPEC}},
-    "no spec": {"outbox": {"stories.json": {"userStories": [{"id": "US-001", "title": "a"}]}}},
-    "not finished": {**GOOD, "exit_signal": False},
-    "crashed": {**GOOD, "crash": 1},
-}
+    assert project.loop(agents=2).runs == ["spec", "US-001"]
 
 
-@pytest.mark.parametrize("draft", sampled(DRAFTS, "no stories", "no spec", "not finished"))
-def test_what_is_not_valid_never_becomes_an_artifact(tmp_path: Path, draft: str) -> None:
-    project = build(tmp_path, limits={"max_iterations": 1})
-    project.play(spec=[DRAFTS[draft]])
+@pytest.mark.parametrize("more", [{"exit_signal": False}, pytest.param({"crash": 1}, marks=pytest.mark.soak)])
+def test_what_is_not_finished_never_becomes_an_artifact(tmp_path: Path, more: Act) -> None:
+    project = build(tmp_path)
+    project.play(spec=[{**GOOD, **more}])
 
-    ended = project.loop()
+    project.loop(agents=1)
 
-    assert ended.code == ExitCode.BUDGET
-    assert not (project.folder / "SPEC.md").exists()
-    assert not (project.folder / "prd.json").exists()
+    assert not (project.folder / "SPEC.md").exists() and not (project.folder / "prd.json").exists()
 
 
 def test_a_specification_without_an_exit_signal_is_finished_by_the_next_run(tmp_path: Path) -> None:
@@ -106,17 +89,6 @@ def test_a_specification_without_an_exit_signal_is_finished_by_the_next_run(tmp_
     assert "unfinished/ in the outbox" in told
 
 
-def test_a_review_without_an_exit_signal_is_finished_by_the_next_run(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    goes_on = ["sh", "-c", 'cp "$RALPHY_OUTBOX/unfinished/"* "$RALPHY_OUTBOX/"']
-    project.play(
-        stories={"*": [works()]}, qa=[{**reports(), "say": "More later.", "exit_signal": None}, {"run": [goes_on]}]
-    )
-
-    assert project.loop().runs == ["US-001", "qa", "qa"]
-    assert "verdict" in project.read("QA_REPORT.md")
-
-
 def test_a_specification_without_an_exit_signal_whose_text_sounds_done_is_taken(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     project.play(spec=[{**GOOD, "say": "SPEC.md is finished, and verified.", "exit_signal": None}])
@@ -135,23 +107,22 @@ def test_a_limit_in_a_step_uses_none_of_its_chances(tmp_path: Path) -> None:
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"] * 4)
 
 
-def test_a_draft_cannot_say_that_its_stories_are_done(tmp_path: Path) -> None:
+def test_a_spec_that_a_person_wrote_is_kept_and_stories_that_claim_to_be_done_are_pending(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
-    boast = {"id": "US-001", "title": "a", "passes": True, "status": "completed"}
-    project.play(spec=[hands_in({"userStories": [boast]})])
-
-    project.loop()
-
-    assert project.statuses() == {"US-001": "pending"}
-
-
-def test_a_spec_that_a_person_wrote_is_kept_and_only_stories_are_asked_for(tmp_path: Path) -> None:
-    project = build(tmp_path, gates={"spec": "human"})
+    before = project.git("rev-parse", "main")
     project.write("SPEC.md", SPEC)
-    project.play(spec=[hands_in(GOOD["outbox"]["stories.json"], spec="# Mine is better\n")])
+    boast = {"id": "US-001", "title": "a", "passes": True, "status": "completed"}
+    code = {"write": {"src/early.py": "E = 1\n"}, "commit": "feat: I began already"}
+    project.play(spec=[hands_in({"userStories": [boast]}, spec="# Mine is better\n", **code)])
 
     assert project.loop().runs == ["spec"]
+
     assert project.read("SPEC.md") == SPEC
+    assert project.statuses() == {"US-001": "pending"}
+    assert project.git("rev-parse", "main") == before
+    assert not (project.repo / "src" / "early.py").exists()
+    (kept,) = project.refs("refs/ralphy/login")
+    assert project.code("src/early.py", kept) == "E = 1\n"
 
 
 def test_stories_that_exist_are_kept_by_the_spec_step(tmp_path: Path) -> None:
@@ -162,32 +133,6 @@ def test_stories_that_exist_are_kept_by_the_spec_step(tmp_path: Path) -> None:
     project.loop()
 
     assert [found["title"] for found in project.prd()["userStories"]] == ["A person's story", "New"]
-
-
-def test_code_of_the_spec_agents_is_kept_and_reaches_no_branch(tmp_path: Path) -> None:
-    project = build(tmp_path, gates={"spec": "human"})
-    before = project.git("rev-parse", "main")
-    project.play(spec=[{**GOOD, "write": {"src/early.py": "E = 1\n"}, "commit": "feat: I began already"}])
-
-    project.loop()
-
-    assert project.git("rev-parse", "main") == before
-    assert not (project.repo / "src" / "early.py").exists()
-    (kept,) = project.refs("refs/ralphy/login")
-    assert project.code("src/early.py", kept) == "E = 1\n"
-
-
-def test_blocking_findings_become_stories_and_the_loop_goes_round(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), **AUTO)
-    minor = {"severity": "minor", "title": "A typo"}
-    project.play(stories={"*": [works()]}, qa=[reports("fail", LIMIT, minor), reports()])
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.DONE, ["US-001", "qa", "FIX-1-1", "qa", "pr"])
-    assert project.story("FIX-1-1")["title"] == "No limit on attempts"
-    assert project.landed() == ["login/US-001", "login/FIX-1-1"]
-    assert_clean(project)
 
 
 def test_the_rounds_of_reviews_are_bounded(tmp_path: Path) -> None:
@@ -201,72 +146,48 @@ def test_the_rounds_of_reviews_are_bounded(tmp_path: Path) -> None:
     assert "redo qa" in ended.rest.reason
 
 
-def test_a_report_that_is_not_valid_goes_back_to_the_agent(tmp_path: Path) -> None:
+@played_once
+def reviewed(tmp_path: Path) -> Project:
+    """A feature whose review waits for a person."""
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"*": [works()]}, qa=[{"outbox": {"QA_REPORT.md": "All is well.\n"}}, reports()])
-
-    ended = project.loop()
-
-    assert ended.runs == ["US-001", "qa", "qa"]
-    assert "front matter" in project.prompts("qa")[1]
+    project.play(stories={"*": [works()]}, qa=[reports()], pr=[{"limit": {"resets_in_s": 3600}}])
+    assert project.loop().code == ExitCode.WAITING
+    return project
 
 
 @pytest.mark.parametrize("words", [("redo", "qa", "login"), ("reset", "login")])
-def test_a_report_that_a_person_made_invalid_is_done_again(tmp_path: Path, words: tuple[str, ...]) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"*": [works()]}, qa=[reports("fail", LIMIT), reports()])
-    project.loop()
-    project.write("QA_REPORT.md", "All is well.\n")
+def test_a_report_that_a_person_made_invalid_is_done_again(reviewed: Project, words: tuple[str, ...]) -> None:
+    reviewed.write("QA_REPORT.md", "All is well.\n")
 
     with pytest.raises(InvalidInput, match="front matter"):
-        project.loop()
-    assert project.call("status", "login")[0] == ExitCode.INVALID
-    assert project.call(*words)[0] == ExitCode.DONE
-    assert words[0] == "reset" or not (project.folder / "QA_REPORT.md").exists()
+        reviewed.loop()
+    assert reviewed.call("status", "login")[0] == ExitCode.INVALID
+    assert reviewed.call(*words)[0] == ExitCode.DONE
+    assert words[0] == "reset" or not (reviewed.folder / "QA_REPORT.md").exists()
 
 
-def test_a_review_is_stale_when_the_code_changed(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.loop()
-    project.switch()
-    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
-    project.git("commit", "--quiet", "-am", "fix: by hand")
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_neither_a_review_nor_its_approval_holds_for_other_code(reviewed: Project, is_approved: bool) -> None:
+    if is_approved:
+        reviewed.approve()
+        assert reviewed.loop(waits=False).runs == ["pr"]
+    reviewed.switch()
+    (reviewed.repo / "src" / "base.py").write_text("BASE = 2\n")
+    reviewed.git("commit", "--quiet", "-am", "fix: by hand")
 
-    assert project.loop().runs == ["qa"]
-
-
-def test_an_approval_of_a_review_does_not_hold_for_other_code(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"*": [works()]}, pr=[{"limit": {"resets_in_s": 3600}}], qa=[reports()])
-    project.loop()
-    project.approve()
-    assert project.loop(waits=False).runs == ["pr"]
-    project.switch()
-    (project.repo / "src" / "base.py").write_text("BASE = 2\n")
-    project.git("commit", "--quiet", "-am", "fix: by hand")
-
-    ended = project.loop(clock=lambda: 4_000_000_000.0)
+    ended = reviewed.loop(clock=lambda: 4_000_000_000.0)
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["qa"])
 
 
-def test_remarks_on_a_review_go_to_the_qa_agent(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"*": [works()]}, qa=[reports(), reports()])
-    project.loop()
-    project.write("REJECTED", "Look at the colours.\n")
+def test_remarks_on_a_review_go_to_the_qa_agent(reviewed: Project) -> None:
+    reviewed.write("REJECTED", "Look at the colours.\n")
 
-    ended = project.loop()
+    ended = reviewed.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["qa"])
-    assert "Look at the colours" in project.prompts("qa")[-1]
-    assert_clean(project)
-
-
-@pytest.fixture
-def remote(tmp_path: Path) -> Path:
-    """A bare repository to push to."""
-    return bare(tmp_path)
+    assert "Look at the colours" in reviewed.prompts("qa")[-1]
+    assert_clean(reviewed)
 
 
 def bare(folder: Path) -> Path:
@@ -302,18 +223,11 @@ def test_the_branch_is_pushed_and_nothing_else(published: Project) -> None:
     assert_clean(project)
 
 
-def test_publishing_again_changes_nothing(published: Project) -> None:
+def test_nothing_is_published_twice_and_a_redone_text_once_more_without_force(published: Project) -> None:
     project, remote = published, published.repo.parent / "remote.git"
-    tip, there = project.tip, refs_of(remote)
-
+    before, tip = refs_of(remote)["refs/heads/ralph/login"], project.tip
     assert project.loop().runs == []
-
-    assert (project.tip, refs_of(remote)) == (tip, there)
-
-
-def test_a_redone_text_is_published_once_more_without_force(published: Project) -> None:
-    project, remote = published, published.repo.parent / "remote.git"
-    before = refs_of(remote)["refs/heads/ralph/login"]
+    assert (project.tip, refs_of(remote)["refs/heads/ralph/login"]) == (tip, before)
     project.call("redo", "pr", "login")
 
     assert project.loop().runs == ["pr"]
@@ -324,8 +238,8 @@ def test_a_redone_text_is_published_once_more_without_force(published: Project) 
 
 
 @pytest.mark.fault("G15")
-def test_a_remote_branch_that_went_another_way_is_never_overwritten(tmp_path: Path, remote: Path) -> None:
-    project = build(tmp_path, story("US-001"), **AUTO)
+def test_a_remote_branch_that_went_another_way_is_never_overwritten(tmp_path: Path) -> None:
+    project, remote = build(tmp_path, story("US-001"), **AUTO), bare(tmp_path)
     project.git("remote", "add", "origin", str(remote))
     project.git("push", "--quiet", "origin", "main", "main:refs/heads/ralph/login")
     theirs = project.git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "theirs")
@@ -351,11 +265,7 @@ def test_without_a_remote_the_branch_and_the_text_are_the_result(tmp_path: Path)
     assert_clean(project)
 
 
-@pytest.mark.parametrize(
-    ("act", "dies_at"),
-    [({"write": {"Makefile": "loop:\n\techo mine\n"}}, "agent_ended"), ({"delete": ["Makefile"]}, "")],
-)
-def test_what_init_wrote_is_the_persons_whatever_an_agent_makes_of_it(tmp_path: Path, act: Act, dies_at: str) -> None:
+def test_what_init_wrote_is_the_persons_whatever_an_agent_makes_of_it(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     makefile = project.repo / "Makefile"
     makefile.write_text("all:\n\ttrue\n")
@@ -365,17 +275,15 @@ def test_what_init_wrote_is_the_persons_whatever_an_agent_makes_of_it(tmp_path: 
     assert code == 0, said
     before = makefile.read_bytes()
     assert b"include" in before
-    project.play(spec=[{**GOOD, **act}])
+    project.play(spec=[{**GOOD, "write": {"Makefile": "loop:\n\techo mine\n"}}, {**GOOD, "delete": ["Makefile"]}],
+                 stories={"*": [works()]})  # fmt: skip
 
-    if dies_at:
-        drive(project, "die", dies_at, "1")
-        project.play(spec=[GOOD])
+    drive(project, "die", "agent_ended", "1")
     assert project.loop().code == ExitCode.WAITING
 
     assert makefile.read_bytes() == before
     assert project.read("SPEC.md") == SPEC
     project.approve()
-    project.play(stories={"*": [works()]})
-    project.loop()
+    project.loop(agents=1)
     assert makefile.read_bytes() == before
     assert project.code("Makefile") == "all:\n\ttrue\n"

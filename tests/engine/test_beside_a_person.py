@@ -21,31 +21,24 @@ def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **setti
 
 @pytest.mark.parametrize("act", [pytest.param(works, marks=pytest.mark.soak), breaks])
 def test_what_a_person_saves_during_a_run_stays_and_stays_theirs(tmp_path: Path, act: Callable[..., Act]) -> None:
-    project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; echo 'BASE = 2' > src/base.py", act)
-
-    project.loop()
-
-    assert project.git("status", "--porcelain") == " M src/base.py\n?? src/mine.py"
-    assert (project.repo / "src" / "mine.py").read_text() == "MINE = 1\n"
-    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
-    assert "src/mine.py" not in project.code_files()
-    assert project.code("src/base.py") == "BASE = 1\n"
-
-
-def test_broken_code_in_the_checkout_holds_up_nobody(tmp_path: Path) -> None:
-    project = during(tmp_path, "echo BROKEN > src/base.py; git add src/base.py; echo BROKEN > src/mine.py")
+    saves = "echo BROKEN > src/mine.py; echo BROKEN > src/base.py; git add src/base.py; echo 'BASE = 2' > src/base.py"
+    project = during(tmp_path, saves, act)
     (project.repo / "src" / "before.py").write_text("BROKEN\n")
 
-    project.loop()
+    project.loop(agents=2)
 
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.git("status", "--porcelain") == "M  src/base.py\n?? src/before.py\n?? src/mine.py"
+    assert project.git("status", "--porcelain") == "MM src/base.py\n?? src/before.py\n?? src/mine.py"
+    assert (project.repo / "src" / "mine.py").read_text() == "BROKEN\n"
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
+    assert {"src/mine.py", "src/before.py"}.isdisjoint(project.code_files())
+    assert project.code("src/base.py") == "BASE = 1\n"
+    assert project.landed()[-1] == "login/US-002"  # broken code in the checkout holds up nobody
 
 
 def test_what_a_person_commits_during_a_run_stays_where_they_did(tmp_path: Path) -> None:
     project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; git add src; git commit --quiet -m mine")
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.git("log", "--format=%s", "-1", "main") == "mine"
     assert project.landed() == ["login/US-001", "login/US-002"]
@@ -56,7 +49,7 @@ def test_what_a_person_commits_during_a_run_stays_where_they_did(tmp_path: Path)
 def test_a_switch_of_branches_during_a_run_leaves_nothing_behind(tmp_path: Path) -> None:
     project = during(tmp_path, "git switch --quiet -c mine; echo 'MINE = 1' > src/mine.py")
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "mine"
     assert project.git("status", "--porcelain") == "?? src/mine.py"
@@ -67,7 +60,7 @@ def test_what_a_person_stashes_and_stages_during_a_run_is_there_afterwards(tmp_p
     project = during(tmp_path, "echo 'BASE = 2' > src/base.py; git stash --quiet; echo 'BASE = 3' > src/base.py; "
                                "git add src/base.py; echo 'BASE = 4' > src/base.py")  # fmt: skip
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.git("show", "stash@{0}:src/base.py") == "BASE = 2"
     assert project.git("show", ":src/base.py") == "BASE = 3"
@@ -80,7 +73,7 @@ def test_a_rebase_that_stands_still_is_left_alone(tmp_path: Path) -> None:
              "GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase --quiet -i HEAD^")  # fmt: skip
     project = during(tmp_path, stops)
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert (project.repo / ".git" / "rebase-merge").is_dir()
@@ -91,7 +84,7 @@ def test_a_rebase_that_stands_still_is_left_alone(tmp_path: Path) -> None:
 def test_a_checkout_on_the_features_branch_follows_it(tmp_path: Path) -> None:
     project = during(tmp_path, "git switch --quiet ralph/login; echo 'MINE = 1' > src/mine.py")
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.git("rev-parse", "HEAD") == project.tip
     assert (project.repo / "src" / "us_002.py").read_text() == "WORKS = 1\n"
@@ -179,7 +172,7 @@ def test_a_night_that_died_goes_on_wherever_the_person_is_now(tmp_path: Path, do
     stands_on = project.git("rev-parse", "--abbrev-ref", "HEAD")
     (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
 
-    assert project.loop().runs == ["US-001", "qa"]
+    assert project.loop(agents=1).runs == ["US-001"]
 
     assert project.landed() == ["login/US-001"]
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands_on
@@ -195,7 +188,7 @@ def test_a_person_who_merges_the_unfinished_work_elsewhere_does_not_begin_it_aga
     before = project.git("rev-parse", project.branch)
 
     project.configure(limits={"max_iterations": 50})
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert project.git("merge-base", project.branch, before) == before
@@ -209,7 +202,7 @@ def test_documents_that_are_committed_where_a_person_stands_keep_no_branch_from_
     project.git("add", "--all")
     project.git("commit", "--quiet", "-m", "docs: plan the login")
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     assert project.git("status", "--porcelain") == ""

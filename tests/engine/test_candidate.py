@@ -6,37 +6,46 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, story, works
+
+NESTED = [["git", "init", "--quiet", "lib"], ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]]
+HIDE = ["git", "update-index"]
+# what an agent does, and why it is refused
+REFUSED: dict[str, tuple[Act, str]] = {
+    "a nested repository": ({"run": NESTED}, "lib is a nested repository"),
+    "one in its own commit": (
+        {"run": [*NESTED, ["git", "add", "-A"], ["git", "commit", "--quiet", "-m", "lib"]]},
+        "lib is a nested repository"),
+    "a link to the machine": ({"run": ["ln", "-s", "/etc/hostname", "out"]}, "out is a link out of the repository"),
+    "a link beside": ({"run": ["ln", "-s", "../outside", "out"]}, "out is a link out of the repository"),
+    "what index bits hide": (
+        {"run": [[*HIDE, "--assume-unchanged", "src/base.py"], [*HIDE, "--skip-worktree", "check.py"]],
+         "append": {"src/base.py": "BROKEN = 1\n", "check.py": "\n# nothing\n"}}, "src/base.py::works"),
+    "new folders": ({"append": {"deep/er/file.py": "D = 1\n", "src/base.py": "BROKEN = 1\n"}}, "src/base.py::works"),
+}  # fmt: skip
 
 
 @pytest.mark.fault("G12")
-def test_a_nested_repository_is_refused_and_does_not_stay(tmp_path: Path) -> None:
-    commit = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
-    act = works(run=[["git", "init", "--quiet", "lib"], commit])
-    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 1})
-    project.play(stories={"US-001": [act], "US-002": [works()]})
+@pytest.mark.attempt(48)
+def test_what_is_refused_does_not_stay(tmp_path: Path) -> None:
+    names = {f"US-00{number}": row for number, row in enumerate(REFUSED.values(), start=1)}
+    project = build(tmp_path, *map(story, [*names, "last"]), limits={"max_attempts": 1}, breaker={"enabled": False})
+    project.play(stories={**{name: [works(**act)] for name, (act, _) in names.items()}, "last": [works()]})
 
-    project.loop()
+    project.loop(agents=7)
 
-    assert "lib is a nested repository" in project.story("US-001")["execution"]["last_error"]
-    assert project.landed() == ["login/US-002"]
-    assert project.files_of(project.commit_of("US-002"))[-1:] == ["src/us_002.py"]
-    assert "src/us_001.py" not in project.code_files()
+    for name, (_, why) in names.items():
+        assert why in project.story(name)["execution"]["last_error"]
+    assert project.landed() == ["login/last"]
+    assert project.files_of(project.commit_of("last"))[-1:] == ["src/last.py"]
+    assert project.code_files() == [".gitignore", ".ralphy/config.yaml", "check.py", "src/base.py", "src/last.py"]
     assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
-    assert_clean(project)
-
-
-@pytest.mark.fault("G12")
-def test_a_nested_repository_in_the_agents_own_commit_is_refused(tmp_path: Path) -> None:
-    inner = ["git", "-C", "lib", "commit", "--quiet", "--allow-empty", "-mx"]
-    add = [["git", "init", "--quiet", "lib"], inner, ["git", "add", "-A"], ["git", "commit", "--quiet", "-m", "lib"]]
-    project = tried(tmp_path, works(run=add))
-
-    assert project.landed() == []
+    assert project.git("ls-files", "-v", "src/base.py", "check.py") == "H check.py\nH src/base.py"
     assert_clean(project)
 
 
@@ -49,7 +58,7 @@ def test_what_an_agent_writes_into_a_submodule_is_neither_checked_nor_committed(
     before = project.git("rev-parse", "main:lib")
     project.play(stories={"US-001": [works(append={"lib/more.py": "# more\n"})]})
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert "not taken: lib/ (a submodule)" in ended.said
     warnings = project.story("US-001")["evidence"]["warnings"]
@@ -67,39 +76,11 @@ def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: 
     project.git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
     project.git("commit", "--quiet", "-m", "chore: another commit of it")
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert ("lib is an empty folder in lanes: the commit of the submodule is not in your checkout; "
             "git submodule update --init lib") in ended.said  # fmt: skip
     assert project.landed() == ["login/US-001"]
-
-
-def test_new_control_files_of_an_agent_are_flagged(tmp_path: Path) -> None:
-    made = [".ralphy/prompts/x", "docs/features/login/new.md", "docs/features/other/APPROVED"]
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(write={**dict.fromkeys(made, ""), "src/a.py": "A = 1\n"})]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    (warning,) = [one for one in project.story("US-001")["evidence"]["warnings"] if "not taken" in one]
-    assert warning == f"changed in the lane, and not taken: {', '.join(made)}"
-
-
-@pytest.mark.parametrize("target", ["/etc/hostname", "../outside"])
-def test_a_link_out_of_the_repository_is_refused(tmp_path: Path, target: str) -> None:
-    project = tried(tmp_path, works(run=["ln", "-s", target, "out"]))
-
-    assert "out is a link out of the repository" in project.story("US-001")["execution"]["last_error"]
-    assert "out" not in project.code_files()
-    assert_clean(project)
-
-
-def test_a_link_inside_of_the_repository_is_committed_as_a_link(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(run=["ln", "-s", "../check.py", "src/check"]))
-
-    assert project.git("ls-tree", project.branch, "src/check").startswith("120000 blob")
-    assert_clean(project)
 
 
 def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path) -> None:
@@ -109,7 +90,7 @@ def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path
     left = {"secret.log": "s", "src/.pytest_cache/x.log": "", "src/__pycache__/base.pyc": "B", "src/a.py": "A = 1\n"}
     project.play(stories={"US-001": [works(write=left)]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     assert "src/a.py" in project.code_files()
@@ -118,39 +99,18 @@ def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path
     assert_clean(project)
 
 
-@pytest.mark.attempt(48)
-def test_index_bits_of_the_agents_hide_nothing(tmp_path: Path) -> None:
-    hide = ["git", "update-index"]
-    bits = [[*hide, "--assume-unchanged", "src/base.py"], [*hide, "--skip-worktree", "check.py"]]
-    project = tried(tmp_path, works(run=bits, append={"src/base.py": "BROKEN = 1\n", "check.py": "\n# nothing\n"}))
-
-    assert project.landed() == []
-    assert "src/base.py::works" in project.story("US-001")["execution"]["last_error"]
-    assert "BROKEN" not in (project.repo / "src" / "base.py").read_text()
-    assert project.git("ls-files", "-v", "src/base.py", "check.py") == "H check.py\nH src/base.py"
-
-
 @pytest.mark.fault("G5")
 def test_what_a_persons_index_bits_hide_stays_theirs_and_holds_up_nobody(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.git("update-index", "--assume-unchanged", "src/base.py")
     (project.repo / "src" / "base.py").write_text("MINE = 1\n")
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
     assert project.code("src/base.py") == "BASE = 1\n"
     assert project.git("ls-files", "-v", "src/base.py") == "h src/base.py"
-
-
-def test_commits_of_the_agents_with_ralphys_trailers_stay_in_the_lane(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(cheat={"forge_trailer": True}))
-
-    assert project.landed() == ["login/US-001"]
-    assert len(project.subjects("feat(login): US-001")) == 1
-    assert project.trailer("Ralphy-Run", project.commit_of("US-001")) == project.journal("run")[0]["run"]
-    assert_clean(project)
 
 
 LEAVE = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
@@ -161,25 +121,48 @@ TAG = [
     ["git", "remote", "add", "evil", "/nowhere"],
 ]
 STASH = [["git", "stash", "--quiet", "--all"], ["git", "stash", "apply", "--quiet"]]
+LOCKS = ["sh", "-ec", "cd $(git rev-parse --absolute-git-dir); mkdir -p refs/heads/ralph; "
+                      "touch index.lock HEAD.lock config.lock refs/heads/ralph/login.lock"]  # fmt: skip
+NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", "-x.py", "src/[a]*.py", "src/b\\c.py"]
+NO_TEXT = ["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]
+CONTROL = [".ralphy/prompts/x", "docs/features/login/new.md", "docs/features/other/APPROVED"]
+MEDDLING: dict[str, Act] = {
+    "US-001": works(),
+    "US-002": works(run=LEAVE),
+    "US-003": works(run=REWIND),
+    "US-004": works(run=TAG),
+    "US-005": works(run=STASH),
+    "US-006": works(run=LOCKS),
+    "US-007": works(cheat={"forge_trailer": True}),
+    "US-008": works(run=["ln", "-s", "../check.py", "src/check"]),
+    "US-009": works(write=dict.fromkeys(NAMES, "X = 1\n"), run=NO_TEXT),
+    "US-010": works(write={**dict.fromkeys(CONTROL, ""), "src/a.py": "A = 1\n"}),
+}
 
 
-@pytest.mark.fault("G16")
+@pytest.mark.fault("G16", "G1")
+@pytest.mark.attempt(58)
 def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: Path) -> None:
-    meddling = {"US-002": LEAVE, "US-003": REWIND, "US-004": TAG, "US-005": STASH}
-    names = ["US-001", *meddling]
-    project = build(tmp_path, *map(story, names))
+    project = build(tmp_path, *map(story, MEDDLING))
     configuration = (project.repo / ".git" / "config").read_bytes()
-    project.play(stories={"US-001": [works()], **{name: [works(run=run)] for name, run in meddling.items()}})
+    project.play(stories={name: [act] for name, act in MEDDLING.items()})
 
-    project.loop()
+    project.loop(agents=10)
 
-    assert project.landed() == [f"login/{name}" for name in names]
-    assert {project.trailer("Ralphy-Attempt", project.commit_of(name)) for name in names} == {"1"}
-    assert {f"src/us_00{n}.py" for n in range(1, 6)} <= set(project.code_files())
+    assert project.landed() == [f"login/{name}" for name in MEDDLING]
+    assert {project.trailer("Ralphy-Attempt", project.commit_of(name)) for name in MEDDLING} == {"1"}
+    assert {f"src/us_00{n}.py" for n in range(1, 9)} <= set(project.code_files(project.commit_of("US-008")))
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
     assert project.refs("refs/heads") == ["refs/heads/main", "refs/heads/ralph/login"]
     assert project.refs("refs/tags") == project.refs("refs/stash") == []
     assert (project.repo / ".git" / "config").read_bytes() == configuration
+    assert len(project.subjects("feat(login): US-007")) == 1  # the agent had committed with Ralphy's trailers
+    assert project.trailer("Ralphy-Run", project.commit_of("US-007")) == project.journal("run")[6]["run"]
+    assert project.git("ls-tree", project.branch, "src/check").startswith("120000 blob")
+    assert {project.code(name) for name in NAMES} == {"X = 1\n"}
+    assert '"src/\\377.py"' in project.files_of(project.commit_of("US-009"))
+    (warning,) = [one for one in project.story("US-010")["evidence"]["warnings"] if "not taken" in one]
+    assert warning == f"changed in the lane, and not taken: {', '.join(CONTROL)}"
     assert_clean(project)
 
 
@@ -189,42 +172,14 @@ def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"python3 -c {json.dumps(count)}"}])
     project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "src/tmp.log": "x"})]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.git("ls-tree", "--name-only", project.branch, "src/").split() == ["src/a.py", "src/base.py"]
 
 
-NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", "-x.py", "src/[a]*.py", "src/b\\c.py"]
-
-
-@pytest.mark.attempt(58)
-def test_a_file_of_any_name_is_committed_as_it_is(tmp_path: Path) -> None:
-    no_text = ["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]
-    project = tried(tmp_path, works(write=dict.fromkeys(NAMES, "X = 1\n"), run=no_text))
-
-    assert {project.code(name) for name in NAMES} == {"X = 1\n"}
-    assert '"src/\\377.py"' in project.files_of(project.commit_of("US-001"))
-    assert_clean(project)
-
-
-def test_a_file_may_become_a_folder_and_a_folder_a_file(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    swap = [["rm", "src/base.py"], ["mkdir", "src/base.py"], ["cp", "check.py", "src/base.py/inner.py"]]
-    back = [["rm", "-r", "src/base.py"], ["cp", "check.py", "src/base.py"]]
-    project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": "true"}])
-    project.play(stories={"US-001": [{"run": swap}], "US-002": [{"run": back}]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.git("ls-tree", "--name-only", "-r", project.commit_of("US-001"), "src") == "src/base.py/inner.py"
-    assert project.git("ls-tree", "--name-only", "-r", project.branch, "src") == "src/base.py"
-    assert_clean(project)
-
-
-def _with_two_folders(tmp_path: Path, *stories: Act) -> Project:
+def _with_two_folders(tmp_path: Path, *stories: Act, **settings: Any) -> Project:
     """`lib` and `vendored`, with a file of the same name in each."""
-    project = build(tmp_path, *stories, limits={"max_attempts": 2, "max_splits": 0})
+    project = build(tmp_path, *stories, limits={"max_attempts": 2, "max_splits": 0}, **settings)
     for folder in ("lib", "vendored"):
         (project.repo / folder).mkdir()
         (project.repo / folder / "same.py").write_text(f"PLACE = '{folder}'\n", encoding="utf-8")
@@ -236,19 +191,28 @@ def _with_two_folders(tmp_path: Path, *stories: Act) -> Project:
 _LINK = [["rm", "-r", "lib"], ["ln", "-s", "vendored", "lib"]]
 
 
-def test_a_folder_may_become_a_link_and_a_link_a_folder(tmp_path: Path) -> None:
-    project = _with_two_folders(tmp_path, story("US-001"), story("US-002"))
-    folder = [["rm", "lib"], ["mkdir", "lib"], ["cp", "check.py", "lib/same.py"]]
-    project.play(stories={"US-001": [works(run=_LINK)], "US-002": [works(run=folder)]})
+def test_files_folders_and_links_may_take_each_others_place(tmp_path: Path) -> None:
+    green = [{"name": "test", "run": "true"}]
+    project = _with_two_folders(tmp_path, *(story(f"US-00{n}") for n in range(1, 5)), checks=green)
+    project.play(stories={
+        "US-001": [{"run": [["rm", "src/base.py"], ["mkdir", "src/base.py"], ["cp", "check.py", "src/base.py/in.py"]]}],
+        "US-002": [{"run": [["rm", "-r", "src/base.py"], ["cp", "lib/same.py", "src/base.py"]]}],
+        "US-003": [works(run=_LINK)],
+        "US-004": [works(run=[["rm", "lib"], ["mkdir", "lib"], ["cp", "vendored/same.py", "lib/same.py"]])],
+    })  # fmt: skip
 
-    project.loop()
+    project.loop(agents=4)
 
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    first, second = (project.commit_of(name) for name in ("US-001", "US-002"))
-    assert project.git("ls-tree", "-r", "--format=%(objectmode) %(path)", first, "lib") == "120000 lib"
-    assert project.git("show", f"{first}:vendored/same.py") == "PLACE = 'vendored'"
-    assert project.git("ls-tree", "-r", "--format=%(objectmode) %(path)", second, "lib") == "100644 lib/same.py"
-    assert project.git("show", f"{second}:vendored/same.py") == "PLACE = 'vendored'"
+    assert project.landed() == [f"login/US-00{n}" for n in range(1, 5)]
+    commits = [project.commit_of(f"US-00{n}") for n in range(1, 5)]
+    trees = [
+        project.git("ls-tree", "-r", "--format=%(objectmode) %(path)", one, "src/base.py", "lib") for one in commits
+    ]
+    assert trees[0] == "100644 lib/same.py\n100644 src/base.py/in.py"
+    assert trees[1] == "100644 lib/same.py\n100644 src/base.py"
+    assert trees[2] == "120000 lib\n100644 src/base.py"
+    assert trees[3] == "100644 lib/same.py\n100644 src/base.py"
+    assert {project.git("show", f"{one}:vendored/same.py") for one in commits[2:]} == {"PLACE = 'vendored'"}
     assert_clean(project)
 
 
@@ -256,7 +220,7 @@ def test_a_folder_that_became_a_link_in_an_attempt_that_failed_is_a_folder_again
     project = _with_two_folders(tmp_path, story("US-001"))
     project.play(stories={"US-001": [breaks(run=_LINK), breaks()]})
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.landed() == []
     assert project.git("show", "refs/ralphy/login/US-001/attempt-2:lib") == "vendored"  # it was healed from there
@@ -282,7 +246,7 @@ def test_nothing_is_touched_beyond_a_link_that_took_the_place_of_a_folder(tmp_pa
     before = {path: path.lstat().st_ctime_ns for path in outer.rglob("*")}
     project.play(stories={"US-001": [works(run=[["rm", "-r", "lib"], ["ln", "-s", str(outer), "lib"]])]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert "lib is a link out of the repository" in project.story("US-001")["execution"]["last_error"]
     assert {path: path.lstat().st_ctime_ns for path in outer.rglob("*")} == before
@@ -295,54 +259,28 @@ def test_a_heal_has_the_deletions_of_the_attempt_too(tmp_path: Path) -> None:
     first = breaks(delete=["src/base.py"], append={"deep/er/file.py": "D = 1\n"})
     project.play(stories={"US-001": [first, works()]})
 
-    project.loop()
+    project.loop(agents=2)
 
     changed = project.git("show", "--format=", "--name-status", project.commit_of("US-001"), "--", "src", "deep")
     assert changed.split("\n") == ["A\tdeep/er/file.py", "D\tsrc/base.py", "A\tsrc/us_001.py"]
     assert_clean(project)
 
 
-def test_folders_that_a_failed_attempt_made_are_gone(tmp_path: Path) -> None:
-    project = tried(tmp_path, breaks(append={"deep/er/file.py": "D = 1\n"}))
-
-    assert "deep/er/file.py" not in project.code_files()
-    assert_clean(project)
-
-
 @pytest.mark.fault("G17")
-def test_line_endings_are_stored_as_git_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["the settings of a person", "the attributes of a story"])
+def test_line_endings_are_stored_as_git_would(tmp_path: Path, by: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.git("config", "core.autocrlf", "true")
-    project.play(stories={"*": [{"write": {"src/{{slug}}.py": "A = 1\r\nB = 2\r\n"}}]})
+    attributes = {".gitattributes": "*.py text\n"}
+    if by == "the settings of a person":
+        project.git("config", "core.autocrlf", "true")
+        attributes = {}
+    lines = {"src/{{slug}}.py": "A = 1\r\nB = 2\r\n"}
+    project.play(stories={"US-001": [works(append=attributes)], "US-002": [{"write": lines}]})
 
-    project.loop()
+    project.loop(agents=2)
 
-    assert project.git("cat-file", "-s", f"{project.branch}:src/us_001.py") == "12"
+    assert project.git("cat-file", "-s", f"{project.branch}:src/us_002.py") == "12"
     assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-@pytest.mark.fault("G1")
-def test_locks_that_an_agent_left_in_its_lane_stop_nobody(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    names = "index.lock HEAD.lock config.lock refs/heads/ralph/login.lock"
-    locks = f"cd $(git rev-parse --absolute-git-dir); mkdir -p refs/heads/ralph; touch {names}"
-    project.play(stories={"US-001": [works(run=["sh", "-ec", locks])], "US-002": [works()]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-def test_attributes_that_a_story_adds_hold_for_the_next_one(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    attributes = works(append={".gitattributes": "*.py text\n"})
-    project.play(stories={"US-001": [attributes], "US-002": [{"write": {"src/two.py": "A = 1\r\nB = 2\r\n"}}]})
-
-    project.loop()
-
-    assert project.git("cat-file", "-s", f"{project.branch}:src/two.py") == "12"
     assert_clean(project)
 
 
@@ -368,7 +306,7 @@ def test_a_repository_with_long_object_names_is_like_any_other(tmp_path: Path) -
     project = build(tmp_path, story("US-001"), story("US-002"), object_format="sha256")
     project.play(stories={"US-001": [breaks(), works()], "US-002": [works(commit="wip")]})
 
-    project.loop()
+    project.loop(agents=3)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert len(project.tip) == 64
@@ -384,7 +322,7 @@ def test_what_an_attempt_had_git_ignore_goes_with_the_attempt(tmp_path: Path) ->
     first = {"write": {".gitignore": ignore, "src/new.py": "BROKEN\n", **made}}
     project.play(stories={"US-001": [first, {"write": {"src/new.py": "OK\n"}}]})
 
-    ended = project.loop()
+    ended = project.loop(agents=2)
 
     assert project.landed() == ["login/US-001"], ended.text
     assert not set(made) & set(project.code_files())

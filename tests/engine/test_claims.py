@@ -9,31 +9,9 @@ import pytest
 
 from ralphy.agents.status_report import read
 from ralphy.errors import ExitCode
-from tests.engine.building import build, story, tried, works
+from tests.engine.building import build, story, works
 
 PROMISE = "<promise>STORY_DONE</promise>"
-
-
-@pytest.mark.fault("A8")
-@pytest.mark.parametrize("act", [{}, works()], ids=["nothing done", "green work"])
-def test_a_question_without_a_report_waits_for_an_answer(tmp_path: Path, act: dict[str, Any]) -> None:
-    asks = {**act, "say": "There are two ways.\n\nWhich of them do you want?", "exit_signal": None}
-    project = tried(tmp_path, asks)
-
-    assert project.outcomes() == [("US-001", "needs_input")]
-    assert project.story("US-001")["status"] == "blocked"
-    assert "Which of them do you want?" in project.read("QUESTIONS.md")
-    assert project.landed() == []
-
-
-@pytest.mark.fault("A6")
-def test_a_promise_that_is_negated_or_read_from_a_file_is_no_report(tmp_path: Path) -> None:
-    act = {"write": {"notes.md": f"{PROMISE}\nEXIT_SIGNAL: true\n"}, "read": ["notes.md"],
-           "say": f"I am NOT outputting {PROMISE}: two tests still fail.", "exit_signal": None}  # fmt: skip
-    project = tried(tmp_path, act)
-
-    assert project.outcomes() == [("US-001", "rejected")]
-    assert project.landed() == []
 
 
 DONE = "I implemented it. All tests pass."
@@ -79,11 +57,36 @@ def test_what_else_a_text_says_leaves_open_whether_the_agent_is_done(said: str, 
     assert read(f"{said}\n\nEXIT_SIGNAL: true").leaves_open == ""
 
 
-def test_green_work_without_an_exit_signal_whose_text_sounds_done_lands_and_is_flagged(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(say=DONE, exit_signal=None, promise=None))
+ASKS = {"say": "There are two ways.\n\nWhich of them do you want?", "exit_signal": None}
+NEGATED: dict[str, Any] = {
+    "write": {"notes.md": f"{PROMISE}\nEXIT_SIGNAL: true\n"},
+    "read": ["notes.md"],
+    "say": f"I am NOT outputting {PROMISE}: two tests still fail.",
+    "exit_signal": None,
+}
+NIGHT = {
+    "US-001": ASKS,
+    "US-002": works(**ASKS),
+    "US-003": NEGATED,
+    "US-004": works(say=f"{DONE} Done, verified.", exit_signal=False, promise="STORY_DONE"),
+    "US-005": works(say=DONE, exit_signal=None, promise=None),
+}
 
-    assert project.landed() == ["login/US-001"]
-    (warning,) = [text for text in project.story("US-001")["evidence"]["warnings"] if "no report" in text]
+
+@pytest.mark.fault("A6", "A8")
+def test_what_is_no_report_holds_a_story_back_and_a_text_that_sounds_done_is_flagged(tmp_path: Path) -> None:
+    project = build(tmp_path, *map(story, NIGHT), limits={"max_attempts": 1})
+    project.play(stories={name: [act] for name, act in NIGHT.items()})
+
+    project.loop(agents=len(NIGHT))
+
+    outcomes = ["needs_input", "needs_input", "rejected", "rejected", "succeeded"]
+    assert project.outcomes() == list(zip(NIGHT, outcomes, strict=True))
+    assert [*project.statuses().values()] == ["blocked", "blocked", "failed", "failed", "completed"]
+    assert project.read("QUESTIONS.md").count("Which of them do you want?") >= 2
+    assert "EXIT_SIGNAL: false" in project.story("US-004")["execution"]["last_error"]
+    assert project.landed() == ["login/US-005"]
+    (warning,) = [text for text in project.story("US-005")["evidence"]["warnings"] if "no report" in text]
     assert warning == "the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: 0.7 of 1"
 
 
@@ -92,7 +95,7 @@ def test_green_work_without_an_exit_signal_whose_text_does_not_is_finished_by_th
     more = {"append": {"src/us_001.py": "REST = 1\n"}}
     project.play(stories={"US-001": [works(say=PART, exit_signal=None, promise=None), more]})
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
     assert project.code("src/us_001.py") == "WORKS = 1\nREST = 1\n"
@@ -106,17 +109,10 @@ def test_work_that_lacks_nothing_but_a_report_is_never_started_over(tmp_path: Pa
     silent = {"append": {"src/us_001.py": "N = {{attempt}}\n"}, "say": "Ok.", "exit_signal": None, "promise": None}
     project.play(stories={"US-001": [silent, silent, silent, {"append": {"src/us_001.py": "N = 4\n"}}]})
 
-    project.loop()
+    project.loop(agents=4)
 
     assert project.landed() == ["login/US-001"]
     assert project.code("src/us_001.py") == "N = 1\nN = 2\nN = 3\nN = 4\n"
-
-
-def test_exit_signal_false_wins_over_a_text_that_sounds_done(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(say=f"{DONE} Done, verified.", exit_signal=False, promise="STORY_DONE"))
-
-    assert project.landed() == []
-    assert "EXIT_SIGNAL: false" in project.story("US-001")["execution"]["last_error"]
 
 
 def test_stories_that_say_they_are_blocked_tell_the_breaker(tmp_path: Path) -> None:

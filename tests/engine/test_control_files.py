@@ -56,13 +56,14 @@ def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path) -> None
     assert_clean(project)
 
 
+@pytest.mark.fault("A4")
 def test_in_a_sandbox_an_attempt_to_change_them_fails_where_it_is_made(sandbox: None, tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), safety={"sandbox": "bwrap"})
     places = (".ralphy/config.yaml", ".ralphy/new.md", f"{FOLDER}/prd.json", f"{FOLDER}/new.md")
     tries = "; ".join(f"echo x >> {place} && echo {place} >> src/done.txt" for place in places)
     project.play(stories={"*": [works(run=["sh", "-c", f"{tries}; true"])]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     assert "src/done.txt" not in project.code_files()
@@ -78,15 +79,7 @@ def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path:
     project = build(tmp_path, story("US-001"), story("US-002"))
     project.play(stories={"US-001": [works(cheat={"mark_passed": True})], "US-002": [works()]})
 
-    assert project.loop().runs == ["US-001", "US-002", "qa"]
-
-
-@pytest.mark.fault("A4")
-def test_a_committed_change_of_control_files_does_not_count_either(tmp_path: Path) -> None:
-    project, _ = meddled(tmp_path, {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"})
-
-    assert project.read("SPEC.md") == SPEC
-    assert_clean(project)
+    assert project.loop(agents=2).runs == ["US-001", "US-002"]
 
 
 @pytest.mark.fault("A3")
@@ -95,53 +88,33 @@ def test_checks_that_the_agent_wrote_are_not_the_ones_that_run(tmp_path: Path) -
     act = {"write": {".ralphy/config.yaml": "checks: []\n", "src/us_001.py": "BROKEN = 1\n"}}
     project.play(stories={"US-001": [act]})
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.story("US-001")["status"] == "failed"
 
 
-def test_a_control_file_that_became_something_else_is_one_again(tmp_path: Path) -> None:
-    path = f"{FOLDER}/prd.json"
-    made = (["ln", "-s", "/etc/hostname", path], ["mkdir", path], ["mkfifo", path])
-    project, _ = meddled(tmp_path, *({"run": [["rm", path], make]} for make in made))
-
-    assert_clean(project)
+PLACES = (f"{FOLDER}/stories", f"{FOLDER}/.ralphy/runs", f"{FOLDER}/.ralphy/set-aside", ".ralphy/prompts",
+          f"{FOLDER}/.ralphy/prompts")  # fmt: skip
 
 
-@pytest.mark.fault("A14")
-def test_an_agent_that_removes_the_whole_feature_folder_removes_nothing(tmp_path: Path) -> None:
-    project, _ = meddled(tmp_path, {"delete": [FOLDER]})
-
-    assert project.read("SPEC.md") == SPEC
-    assert project.read("stories/US-001.md")
-    assert_clean(project)
-
-
-def test_a_folder_that_became_a_link_does_not_lead_out_of_the_repository(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "US-001.md").write_text("precious\n")
-    links = [["rm", "-rf", f"{FOLDER}/stories"], ["ln", "-s", str(outside), f"{FOLDER}/stories"]]
-    project, _ = meddled(tmp_path, {"run": links})
-
-    assert (outside / "US-001.md").read_text() == "precious\n"
-    assert list(outside.iterdir()) == [outside / "US-001.md"]
-    assert "## [" in project.read("stories/US-001.md")
-    assert_clean(project)
-
-
-PLACES = (f"{FOLDER}/.ralphy/runs", f"{FOLDER}/.ralphy/set-aside", ".ralphy/prompts", f"{FOLDER}/.ralphy/prompts")
-
-
-def test_nor_does_a_folder_of_ralphys_own(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
+@pytest.mark.fault("A4", "A14")
+def test_control_files_that_an_agent_commits_replaces_or_removes_are_as_they_were(tmp_path: Path) -> None:
+    path, outside = f"{FOLDER}/prd.json", tmp_path / "outside"
     outside.mkdir()
     for number in range(201):  # more than so many runs are not kept
         (outside / f"{number:03}.md").write_text("precious\n")
-    acts = ({"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]} for place in PLACES)
-    project, _ = meddled(tmp_path, *acts)
+    committed = {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"}
+    made = (["ln", "-s", "/etc/hostname", path], ["mkdir", path], ["mkfifo", path])
+    replaced = ({"run": [["rm", path], make]} for make in made)
+    linked = ({"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]} for place in PLACES)
 
-    assert [path.name for path in sorted(outside.iterdir())] == [f"{number:03}.md" for number in range(201)]
+    project, _ = meddled(tmp_path, committed, *replaced, {"delete": [FOLDER]}, *linked)
+
+    assert project.read("SPEC.md") == SPEC
+    assert "## [" in project.read("stories/US-007.md")
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {
+        f"{number:03}.md": "precious\n" for number in range(201)
+    }
     assert_clean(project)
 
 
@@ -155,19 +128,4 @@ def test_the_qa_agents_changes_of_control_files_are_not_taken_for_a_persons(tmp_
     assert "All is well" not in project.read("stories/US-001.md")
     assert not (project.repo / ".ralphy" / "prompts" / "pr.md").exists()
     assert not [line for line in project.subjects() if "by hand" in line]
-    assert_clean(project)
-
-
-def test_code_that_the_qa_agent_changed_is_kept_and_not_taken(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    changes = {"write": {"src/new.py": "N = 1\n", "src/us_001.py": "SPOILT = 1\n"}, "commit": "fix: me too"}
-    project.play(stories={"*": [works()]}, qa=[{**reports(), **changes}])
-
-    project.loop()
-
-    assert project.code("src/us_001.py") == "WORKS = 1\n"
-    assert "src/new.py" not in project.code_files()
-    assert "fix: me too" not in project.subjects()
-    (kept,) = project.refs("refs/ralphy/login")
-    assert project.code("src/us_001.py", kept) == "SPOILT = 1\n"
     assert_clean(project)

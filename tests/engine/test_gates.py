@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from ralphy.errors import ExitCode, InvalidInput
 from tests.engine.building import Act, Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
+from tests.sampling import sampled
 
 HUMAN: Act = {"gates": {"spec": "human", "qa": "human"}}
 
@@ -24,13 +26,13 @@ def waiting(tmp_path: Path) -> Project:
     return project
 
 
-@pytest.mark.parametrize("base", ["main", "trunk"])
+@pytest.mark.parametrize("base", sampled(["main", "trunk"], "trunk"))
 def test_a_second_feature_beside_the_first_ones_branch_begins_at_the_base_or_says_why_it_cannot(
     tmp_path: Path, base: str
 ) -> None:
     project = build(tmp_path, story("US-001"))
     project.git("branch", "--move", base)
-    project.loop()
+    project.loop(agents=1)
     project.switch()
     second = replace(project, path="docs/features/search")
     second.plan(story("US-001"))
@@ -44,7 +46,8 @@ def test_a_second_feature_beside_the_first_ones_branch_begins_at_the_base_or_say
     else:
         assert (code, f"{where}, and no base branch is known" in said) == (ExitCode.CONFLICT, True), said
         second.call("config", "set", "git.base", base)
-        assert second.call("loop", "search")[0] == ExitCode.WAITING
+        assert second.call("loop", "search", "--max-iterations", "1")[0] == ExitCode.BUDGET
+        assert second.commit_of("US-001")
 
 
 def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> None:
@@ -55,30 +58,24 @@ def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> N
 
 
 @pytest.mark.fault("M3")
-def test_approved_opens_the_gate_and_is_consumed(waiting: Project) -> None:
+def test_approved_opens_the_gate_is_consumed_and_the_branch_begins_with_the_feature_folder(waiting: Project) -> None:
     waiting.approve()
 
-    ended = waiting.loop()
+    ended = waiting.loop(agents=2)
 
-    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert ended.runs == ["US-001", "US-002"]
     assert not (waiting.folder / "APPROVED").exists()
-    (said,) = waiting.prd()["workflow"]["approvals"]
-    assert (said["gate"], said["verdict"], len(said["digest"])) == ("spec", "approved", 64)
-    assert_clean(waiting)
-
-
-def test_the_branch_begins_with_the_feature_folder_as_its_first_commit(waiting: Project) -> None:
-    waiting.approve()
-    waiting.loop()
-
     first = waiting.git("rev-list", "--reverse", "main..ralph/login").split()[0]
     names = [name.rsplit("/", 1)[-1] for name in waiting.files_of(first)]
     assert {"PRD.md", "SPEC.md", "prd.json", ".gitignore"} <= set(names)
     assert "APPROVED" not in names
     assert waiting.trailer("Ralphy-Event", first) == "branch login"
+    (said,) = waiting.prd()["workflow"]["approvals"]
+    assert (said["gate"], said["verdict"], len(said["digest"])) == ("spec", "approved", 64)
+    assert_clean(waiting)
 
 
-@pytest.mark.parametrize("named", [{}, {"branchName": "sign-in"}])
+@pytest.mark.parametrize("named", sampled([{}, {"branchName": "sign-in"}], {"branchName": "sign-in"}))
 def test_a_base_that_has_no_usual_name_is_known_to_the_end(tmp_path: Path, named: Act) -> None:
     project, remote = build(tmp_path, gates={"spec": "auto", "qa": "auto"}), tmp_path / "remote.git"
     project.plan(story("US-001"), **named)
@@ -121,34 +118,10 @@ def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> 
 
 
 @pytest.mark.fault("S1")
-def test_a_persons_early_marker_is_no_deed_of_the_agent(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.approve()
-
-    ended = project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert project.story("US-001")["evidence"].get("warnings") is None
-    assert ended.text.count("APPROVED: made before there was anything to read") == 1
-    assert project.set_aside() == ["APPROVED"]
-
-
-@pytest.mark.fault("S1")
-def test_a_marker_that_an_agent_makes_in_its_lane_is_no_approval(tmp_path: Path) -> None:
+def test_a_marker_that_an_agent_makes_in_its_lane_or_in_the_checkout_is_no_approval(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
-    project.play(spec=[{"default": True, "cheat": {"approve": True}}])
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
-    assert not (project.folder / "APPROVED").exists()
-    assert project.set_aside() == []
-
-
-@pytest.mark.fault("S1")
-def test_a_marker_made_in_the_checkout_while_the_agent_lives_is_no_approval(tmp_path: Path) -> None:
-    project = build(tmp_path, **HUMAN)
-    project.play(spec=[{"default": True, "run": ["touch", str(project.folder / "APPROVED")]}])
+    touch = ["touch", str(project.folder / "APPROVED")]
+    project.play(spec=[{"default": True, "cheat": {"approve": True}, "run": touch}])
 
     ended = project.loop()
 
@@ -156,34 +129,24 @@ def test_a_marker_made_in_the_checkout_while_the_agent_lives_is_no_approval(tmp_
     assert project.set_aside() == ["APPROVED"]
 
 
-def make_symlink(marker: Path) -> None:
-    marker.symlink_to("PRD.md")
-
-
-def make_folder(marker: Path) -> None:
-    marker.mkdir()
-
-
-def make_hard_link(marker: Path) -> None:
-    marker.hardlink_to(marker.with_name("PRD.md"))
-
-
-def make_fifo(marker: Path) -> None:
-    os.mkfifo(marker)
-
-
-@pytest.mark.parametrize("make", [make_symlink, make_folder, make_hard_link, make_fifo])
 @pytest.mark.fault("S1")
-def test_what_is_no_ordinary_file_is_no_approval(waiting: Project, make: object) -> None:
-    assert callable(make)
-    make(waiting.folder / "APPROVED")
+def test_what_is_no_ordinary_file_is_no_approval(waiting: Project) -> None:
+    marker, document = waiting.folder / "APPROVED", waiting.folder / "PRD.md"
+    kinds: tuple[Callable[[], object], ...] = (
+        lambda: marker.symlink_to("PRD.md"),
+        marker.mkdir,
+        lambda: marker.hardlink_to(document),
+        lambda: os.mkfifo(marker),
+    )
+    for number, make in enumerate(kinds, start=1):
+        make()
 
-    ended = waiting.loop()
+        ended = waiting.loop()
 
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
-    assert not os.path.lexists(waiting.folder / "APPROVED")
-    assert waiting.set_aside() == ["APPROVED"]
-    assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
+        assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+        assert not os.path.lexists(marker)
+        assert len(waiting.set_aside()) == number
+        assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
 
 
 @pytest.mark.fault("S1")
@@ -211,13 +174,6 @@ def test_a_marker_of_somebody_else_is_no_approval(waiting: Project) -> None:
     assert "belongs to user 12345" in ended.text
 
 
-def test_an_edited_spec_is_what_is_approved(waiting: Project) -> None:
-    waiting.write("SPEC.md", waiting.read("SPEC.md") + "\nAnd a person's word.\n")
-    waiting.approve()
-
-    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
-
-
 def test_a_spec_edited_after_its_approval_opens_the_gate_again(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
     project.loop()
@@ -235,7 +191,7 @@ def test_a_spec_edited_after_its_approval_opens_the_gate_again(tmp_path: Path) -
     assert_clean(project)
 
 
-def test_a_prd_edited_after_the_approval_waits_and_names_redo(tmp_path: Path) -> None:
+def test_a_prd_edited_after_the_approval_waits_names_redo_and_can_be_approved_as_it_is(tmp_path: Path) -> None:
     project = build(tmp_path, **HUMAN)
     project.loop()
     project.approve()
@@ -249,17 +205,7 @@ def test_a_prd_edited_after_the_approval_waits_and_names_redo(tmp_path: Path) ->
     assert "redo spec" in ended.rest.reason
     assert project.read("SPEC.md") == spec
     assert_clean(project)
-
-
-def test_a_prd_edited_after_the_approval_can_be_approved_as_it_is(tmp_path: Path) -> None:
-    project = build(tmp_path, **HUMAN)
-    project.loop()
     project.approve()
-    project.loop()
-    project.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in, with a comma.\n")
-    project.loop()
-    project.approve()
-
     assert project.loop().rest.reason.startswith("QA_REPORT.md is ready for review")
 
 
@@ -279,7 +225,7 @@ def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> N
     assert not (waiting.folder / "REJECTED").exists()
     assert waiting.journal("rejected")[0]["text"] == "Say what happens to a wrong password."
     waiting.approve()
-    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
+    assert waiting.loop(agents=1).runs == ["US-001"]
 
 
 @pytest.mark.parametrize("policy", ["human", "auto"])
@@ -327,12 +273,14 @@ def test_a_rejected_spec_that_was_edited_can_be_approved(waiting: Project) -> No
     assert waiting.loop().code == ExitCode.WAITING
     waiting.approve()
 
-    assert waiting.loop().runs == ["US-001", "US-002", "qa"]
+    assert waiting.loop(agents=1).runs == ["US-001"]
 
 
 def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [works(run=["touch", str(project.folder / "STOP")])], "US-002": [works()]})
+    in_the_lane = ["touch", "docs/features/login/STOP"]
+    project.play(stories={"US-001": [works(run=["touch", str(project.folder / "STOP")])],
+                          "US-002": [works(run=in_the_lane)]})  # fmt: skip
 
     ended = project.loop()
 
@@ -342,6 +290,7 @@ def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     assert "STOP was created during the run" in ended.text
     assert [line["during"] for line in project.journal("stopped")] == [project.trailer("Ralphy-Run")]
     assert project.loop().runs == ["US-002", "qa"]
+    assert not [path for path in project.code_files() if path.endswith("STOP")]
 
 
 def test_a_stop_file_that_nobody_but_a_person_can_have_made_is_no_agents(tmp_path: Path) -> None:
@@ -387,36 +336,8 @@ def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: P
     assert (waiting.folder / "APPROVED").exists()
 
 
-def test_a_stop_file_in_a_lane_stops_nothing(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [works(run=["touch", "docs/features/login/STOP"])], "*": [works()]})
-
-    assert project.loop().runs == ["US-001", "US-002", "qa"]
-
-    assert "STOP" not in {path.name for path in project.folder.iterdir()}
-    assert not [path for path in project.code_files() if path.endswith("STOP")]
-
-
-@pytest.mark.fault("G5")
-def test_uncommitted_code_in_the_checkout_is_nobodys_business(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
-    (project.repo / "src" / "new.py").write_text("BROKEN = 1\n")
-    project.git("add", "src/new.py")
-    before = project.git("status", "--porcelain", "--", "src")
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["US-001", "qa"])
-    assert project.git("status", "--porcelain", "--", "src") == before
-    assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
-    assert project.code("src/base.py") == "BASE = 1\n"
-    assert "src/new.py" not in project.code_files()
-    assert project.git("symbolic-ref", "--short", "HEAD") == "main"
-
-
 @pytest.mark.fault("S1")
 def test_an_approval_survives_a_reset_of_the_tree(waiting: Project) -> None:
     waiting.approve()
     waiting.git("reset", "--hard", "--quiet")
-    assert waiting.loop().runs[:1] == ["US-001"]
+    assert waiting.loop(agents=1).runs == ["US-001"]

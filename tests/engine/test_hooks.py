@@ -35,7 +35,7 @@ def checks_of(project: Project) -> list[str]:
 def test_a_hook_that_fails_rejects_the_attempt_and_its_words_reach_the_next(tmp_path: Path) -> None:
     project = hooked(tmp_path, "if git diff --cached | grep -q '+WORKS = 1'; then echo no ones please; exit 1; fi")
 
-    ended = project.loop()
+    ended = project.loop(agents=2)
 
     assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
     assert "no ones please" in project.prompts("US-001")[1]
@@ -49,7 +49,7 @@ def test_a_hook_that_fails_rejects_the_attempt_and_its_words_reach_the_next(tmp_
 def test_what_a_hook_changes_is_what_is_checked_and_committed(tmp_path: Path, code: int) -> None:
     project = hooked(tmp_path, f"if grep -qs WORKS src/us_001.py; then {FORMATS}; exit {code}; fi")
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.outcomes()[0] == ("US-001", "succeeded")
     assert project.git("show", f"{project.commit_of('US-001')}:src/us_001.py") == "works = 1"
@@ -59,7 +59,7 @@ def test_what_a_hook_changes_is_what_is_checked_and_committed(tmp_path: Path, co
 def test_a_hook_that_changes_files_each_time_rejects_the_attempt(tmp_path: Path) -> None:
     project = hooked(tmp_path, "[ ! -f src/us_001.py ] || { echo '# more' >> src/us_001.py; exit 1; }")
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert "changes files each time it runs" in ended.text
     assert project.landed() == []
@@ -70,39 +70,23 @@ def test_a_hook_that_leaves_no_work_of_the_code_rejects_the_attempt(tmp_path: Pa
     project = hooked(tmp_path, "sed -i '/^import os$/d' src/base.py")
     project.play(stories={"US-001": [{"append": {"src/base.py": added}}]})
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert project.landed() == []
     assert "changed once the pre-commit hook was done" in ended.text
     assert_clean(project)
 
 
-def test_what_a_killed_hook_left_of_its_index_stops_nothing(tmp_path: Path) -> None:
-    project = hooked(tmp_path, "exit 0")
-    for name in ("ralphy-hook-index", "ralphy-hook-index.lock"):
-        (project.repo / ".git" / name).write_text("torn")
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001"]
-
-
-def test_the_checks_look_at_what_the_hook_made_of_it(tmp_path: Path) -> None:
-    project = hooked(tmp_path, "[ -f src/us_001.py ] && echo 'BROKEN = 1' > src/us_001.py; exit 0")
-
-    project.loop()
-
-    assert project.landed() == []
-    assert "src/us_001.py" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_the_hook_sees_the_candidate_staged_and_no_control_files(tmp_path: Path) -> None:
+def test_the_hook_sees_the_candidate_staged_and_the_checks_what_it_made_of_it(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     project = hooked(tmp_path, f"[ -f src/us_001.py ] || exit 0; git diff --cached --name-only > {seen};"
-                               f" git diff --name-only >> {seen}")  # fmt: skip
-    project.loop()
+                               f" git diff --name-only >> {seen}; echo 'BROKEN = 1' > src/us_001.py")  # fmt: skip
 
-    assert seen.read_text().split() == ["src/us_001.py"]
+    project.loop(agents=1)
+
+    assert seen.read_text().split() == ["src/us_001.py"]  # and no control files
+    assert project.landed() == []
+    assert "src/us_001.py" in project.story("US-001")["execution"]["last_error"]
 
 
 def test_a_folder_of_hooks_that_was_configured_before_is_honoured(tmp_path: Path) -> None:
@@ -112,7 +96,7 @@ def test_a_folder_of_hooks_that_was_configured_before_is_honoured(tmp_path: Path
     project.git("add", "tools")
     project.git("commit", "--quiet", "--no-verify", "-m", "chore: hooks")
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == []
 
@@ -147,9 +131,12 @@ def test_a_red_hook_that_comes_after_the_baseline_costs_no_attempt(tmp_path: Pat
     assert project.loop().runs == ["US-002"]
 
 
-def test_a_hook_that_stays_is_asked_for_a_baseline_once(tmp_path: Path) -> None:
+def test_a_hook_is_asked_for_a_baseline_once_whatever_a_killed_one_left(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 0")
+    for name in ("ralphy-hook-index", "ralphy-hook-index.lock"):
+        (project.repo / ".git" / name).write_text("torn")
     project.loop()
+    assert project.landed() == ["login/US-001"]
     before = len(project.journal("baseline"))
 
     project.loop()
@@ -162,7 +149,7 @@ def test_a_hook_that_is_killed_is_asked_again_and_costs_no_attempt(tmp_path: Pat
     once = f"[ -e {tmp_path}/told ] || {{ touch {tmp_path}/told; kill -9 $$; }}"
     project = hooked(tmp_path, f"[ ! -f src/us_001.py ] || {once}")
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert project.outcomes()[0] == ("US-001", "succeeded")
     assert ended.pauses == [5]
@@ -193,7 +180,7 @@ def test_a_hook_that_hangs_before_any_work_is_a_red_baseline(tmp_path: Path) -> 
 def test_hooks_can_be_left_out(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 1", git={"hooks": "skip"})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     assert checks_of(project) == ["test"]
@@ -213,15 +200,7 @@ def test_other_hooks_are_not_run(tmp_path: Path) -> None:
         write_hook(project.repo / ".git" / "hooks" / name, f"touch {tmp_path}/ran-{name}; exit 1")
     project.env["GIT_CONFIG_COUNT"] = "0"
 
-    project.loop()
+    project.loop(agents=1)
 
     assert list(tmp_path.glob("ran-*")) == []
     assert project.landed() == ["login/US-001"]
-
-
-def test_without_a_hook_nothing_is_run_for_it(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-
-    project.loop()
-
-    assert checks_of(project) == ["test"]

@@ -150,7 +150,7 @@ def die() -> None:
     raise KilledError
 
 
-def test_a_new_agent_does_a_whole_story(project: Project) -> None:
+def test_a_new_agent_does_a_whole_story(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     ended = project.loop()
 
     assert (ended.code, ended.runs, project.landed()) == (ExitCode.WAITING, ["US-001", "qa"], ["login/US-001"])
@@ -158,6 +158,11 @@ def test_a_new_agent_does_a_whole_story(project: Project) -> None:
     assert ("US-001", "writing", "src/us_001.py") in [
         (event.story, event.activity, event.text) for event in ended.events if isinstance(event, AgentActivity)
     ]
+    given = {"key": "a key", "unasked": None}
+    assert streams(project) == [{"model": "ink", **given}, {"model": "pencil", **given}]
+    assert PRESETS["diary"].variables.held_back(["DIARY_MOOD", "DIARY_KEY", "CLAUDE_X"], ()) == ["DIARY_MOOD"]
+    code, out, _ = Call(project.repo, capfd)("logs", "US-001")  # they are read in its words
+    assert (code, "writing   src/us_001.py" in out) == (ExitCode.DONE, True)
     assert_clean(project)
 
 
@@ -166,28 +171,14 @@ def test_it_works_in_the_closed_sandbox_too(project: Project) -> None:
     seen = [str(ROOT), sys.prefix, sys.base_prefix, PRESETS["diary"].command[1]]
     project.configure(agent={"preset": "diary"}, gates={"spec": "auto"}, safety={"level": "strict", "ro_paths": seen})
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
     assert project.landed() == ["login/US-001"]
 
 
-def test_it_gets_its_own_models_and_variables(project: Project) -> None:
-    project.loop()
-    given = {"key": "a key", "unasked": None}
-    assert streams(project) == [{"model": "ink", **given}, {"model": "pencil", **given}]
-    assert PRESETS["diary"].variables.held_back(["DIARY_MOOD", "DIARY_KEY", "CLAUDE_X"], ()) == ["DIARY_MOOD"]
-
-
-def test_its_kept_logs_are_read_in_its_words(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
-    project.loop()
-    code, out, _ = Call(project.repo, capfd)("logs", "US-001")
-    assert code == ExitCode.DONE
-    assert "writing   src/us_001.py" in out
-
-
 def test_what_a_run_cost_that_nobody_saw_the_end_of_is_read_from_its_log(project: Project) -> None:
     with pytest.raises(KilledError):
         project.loop(at={"agent_ended": die})
-    project.loop()
+    project.loop(agents=1)
     assert next((end["outcome"], end["cost"]) for end in project.journal("end")) == ("stopped", 0.25)

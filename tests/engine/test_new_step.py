@@ -75,24 +75,17 @@ def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) ->
     record = project.prd()["workflow"]["steps"]["security"]
     assert record["inputs"].keys() == {"code"} and record["outputs"].keys() == {"SECURITY.md"}
 
+    project.write("REJECTED", "Look at the cookies, too")
+    again = project.loop()
+    assert (again.code, again.runs) == (ExitCode.WAITING, ["security"])
+    assert "Look at the cookies, too" in project.prompts("security")[2]
+
     project.approve()
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.DONE, ["pr"])
     assert project.prd()["workflow"]["steps"]["pr"]["inputs"].keys() == {"SECURITY.md", "code"}
     assert_clean(project)
-
-
-def test_remarks_at_its_gate_go_back_to_its_agent(project: Project) -> None:
-    project.play(qa=[reports()], other=[FOUND])
-    reviewed(project)
-    project.loop()
-    project.write("REJECTED", "Look at the cookies, too")
-
-    again = project.loop()
-
-    assert (again.code, again.runs) == (ExitCode.WAITING, ["security"])
-    assert "Look at the cookies, too" in project.prompts("security")[1]
 
 
 def test_new_code_and_a_redo_make_its_document_again(project: Project) -> None:

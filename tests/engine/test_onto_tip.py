@@ -30,37 +30,28 @@ def committing(project: Project, path: str, text: str) -> dict[str, Any]:
 
 
 def test_work_is_merged_onto_a_commit_that_came_meanwhile(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
-    project.play(stories={"US-001": [works(**committing(project, "src/mine.py", "MINE = 1\n"))], "US-002": [works()]})
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 2})
+    meanwhile = committing(project, "src/us_002.py", "MINE = 1\n")
+    project.play(stories={"US-001": [works(**committing(project, "src/mine.py", "MINE = 1\n"))],
+                          "US-002": [works(**meanwhile), {"write": {"src/other.py": "OTHER = 1\n"}}]})  # fmt: skip
 
-    project.loop()
+    ended = project.loop(agents=3)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "by hand" in project.subjects()
-    assert project.git("show", f"{project.branch}:src/mine.py") == "MINE = 1"
-    assert project.git("show", f"{project.branch}:src/us_001.py") == "WORKS = 1"
+    assert project.code("src/mine.py") == project.code("src/us_002.py") == "MINE = 1\n"
+    assert project.code("src/us_001.py") == "WORKS = 1\n"
+    assert "it conflicts with what was committed meanwhile, in src/us_002.py" in ended.text
 
 
 def test_what_is_red_on_the_merged_tree_does_not_land(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
     project.play(stories={"US-001": [works(**committing(project, "src/mine.py", "BROKEN = 1\n"))]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == []
     assert "on top of what was committed meanwhile" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_a_conflict_is_named_and_the_story_is_tried_again_on_the_new_tip(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 2})
-    meanwhile = committing(project, "src/us_001.py", "MINE = 1\n")
-    project.play(stories={"US-001": [works(**meanwhile), {"write": {"src/other.py": "OTHER = 1\n"}}]})
-
-    ended = project.loop()
-
-    assert "it conflicts with what was committed meanwhile, in src/us_001.py" in ended.text
-    assert project.landed() == ["login/US-001"]
-    assert project.git("show", f"{project.branch}:src/us_001.py") == "MINE = 1"
 
 
 def test_a_review_of_code_that_changed_meanwhile_is_repeated_and_says_why(tmp_path: Path) -> None:

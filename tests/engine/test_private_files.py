@@ -12,27 +12,17 @@ def seen_on_main(project: Project) -> str:
     return project.git("status", "--porcelain", "--untracked-files=all")
 
 
-def meddled(tmp_path: Path) -> Project:
-    """A feature whose agent approved it in the checkout, so that there is something set aside."""
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(run=["touch", str(project.folder / "APPROVED")])]})
-    project.loop()
-    return project
-
-
-def test_nothing_private_shows_up_on_the_base_branch(tmp_path: Path) -> None:
-    project = meddled(tmp_path)
-    assert project.prompts("US-001")
-    assert project.set_aside()
-    assert not [row for row in seen_on_main(project).splitlines() if ".ralphy/" in row]
-
-
-def test_a_gitignore_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+def test_nothing_private_shows_up_on_the_base_branch_and_a_gitignore_that_is_there_stays(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     ignore = project.folder / ".ralphy" / "runs" / ".gitignore"
-    ignore.parent.mkdir(parents=True, exist_ok=True)
+    ignore.parent.mkdir(parents=True)
     ignore.write_text("*\n!kept.txt\n")
-    project.play(stories={"US-001": [works()]})
-    project.loop()
-    assert ignore.read_text() == "*\n!kept.txt\n"
+    approves = ["touch", str(project.folder / "APPROVED")]  # it is set aside
+    project.play(stories={"US-001": [works(run=approves)]})
+
+    project.loop(agents=1)
+
     assert project.landed() == ["login/US-001"]
+    assert project.prompts("US-001") and project.set_aside()
+    assert not [row for row in seen_on_main(project).splitlines() if ".ralphy/" in row]
+    assert ignore.read_text() == "*\n!kept.txt\n"

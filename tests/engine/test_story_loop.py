@@ -12,43 +12,17 @@ from tests.engine.building import Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
 
 
-def test_the_lowest_priority_number_goes_first_then_the_order_of_the_file(tmp_path: Path) -> None:
-    project = build(tmp_path, story("A", priority=2), story("B", priority=1), story("C", priority=1))
+def test_dependencies_come_first_then_the_lowest_priority_number_then_the_order_of_the_file(tmp_path: Path) -> None:
+    stories = [story("A", priority=2), story("B", dependencies=["D"]), story("C"), story("D", priority=9),
+               story("E", passes=True), story("F"), story("G", priority=9, dependsOn=["B"])]  # fmt: skip
+    project = build(tmp_path, *stories)
 
-    assert project.loop().runs == ["B", "C", "A", "qa"]
+    assert project.loop(agents=6).runs == ["C", "F", "A", "D", "B", "G"]
 
-
-def test_a_storys_model_that_the_agent_does_not_have_is_replaced_and_said(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001", model="gpt"))
-
-    ended = project.loop()
-
-    assert project.landed() == ["login/US-001"]
-    assert 'warning: US-001: "gpt" is not a model\'s name; using sonnet' in ended.text
-    assert next(entry["model"] for entry in project.journal("run")) == "sonnet"
-
-
-def test_a_story_waits_for_its_dependencies_whatever_its_priority(tmp_path: Path) -> None:
-    project = build(tmp_path, story("A", priority=1, dependsOn=["B"]), story("B", priority=9))
-
-    assert project.loop().runs[:2] == ["B", "A"]
-
-
-def test_another_tools_dependencies_count_and_become_dependson(tmp_path: Path) -> None:
-    project = build(tmp_path, story("A", priority=1, dependencies=["B"]), story("B", priority=9))
-
-    assert project.loop().runs[:2] == ["B", "A"]
-
-    assert (project.story("A")["dependsOn"], project.story("A").get("dependencies")) == (["B"], None)
+    assert "login/E" not in project.landed()
+    assert (project.story("B")["dependsOn"], project.story("B").get("dependencies")) == (["D"], None)
     first = project.git("log", "--reverse", "--format=%H", f"main..{project.branch}").split()[0]
     assert '"dependencies"' not in project.git("show", f"{first}:docs/features/login/prd.json")
-
-
-def test_a_completed_story_is_not_done_again(tmp_path: Path) -> None:
-    project = build(tmp_path, story("A", passes=True), story("B"))
-
-    assert project.loop().runs == ["B", "qa"]
-    assert project.landed() == ["login/B"]
 
 
 @played_once
@@ -69,6 +43,7 @@ def test_a_story_is_one_commit_with_code_and_control_files_and_nothing_else(two:
         "docs/features/login/stories/US-002.md",
         "src/us_002.py",
     ]
+    assert "wip" not in two.git("log", "--all", "--format=%s")  # the agent's own commit
 
 
 def test_the_commit_carries_the_four_trailers(two: Project) -> None:
@@ -81,11 +56,6 @@ def test_the_commit_carries_the_four_trailers(two: Project) -> None:
     assert float(two.trailer("Ralphy-Cost-USD", commit)) > 0
 
 
-def test_the_agents_own_commits_are_on_no_branch_and_their_code_is_in_the_storys(two: Project) -> None:
-    assert "src/us_002.py" in two.files_of(two.commit_of("US-002"))
-    assert "wip" not in two.git("log", "--all", "--format=%s")
-
-
 def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
     there = json.loads(two.git("show", f"{two.commit_of('US-001')}:docs/features/login/prd.json"))
     first, second = there["userStories"]
@@ -96,22 +66,21 @@ def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
     assert first["evidence"]["checks"][0]["exit"] == 0
 
 
-def test_what_a_story_leaves_in_prd_json_is_valid_and_canonical(two: Project) -> None:
+def test_what_a_story_leaves_is_valid_and_canonical_and_nothing_is_dirty(two: Project) -> None:
     written = two.git("show", f"{two.branch}:docs/features/login/prd.json")
 
     assert check_prd(written.encode(), "prd.json") == json.loads(written)
-
-
-def test_nothing_dirty_is_left_and_git_finds_no_fault(two: Project) -> None:
     assert_clean(two)
 
 
-def test_learnings_stand_in_the_progress_log_and_patterns_on_top(two: Project) -> None:
+def test_learnings_stand_in_the_progress_log_and_in_their_storys_document_alone_patterns_on_top(two: Project) -> None:
     log = two.read("progress.txt")
 
     assert log.index("- files live in src") < log.index("## [")
     assert log.count("## [") == 2
     assert "files live in src" in two.read("stories/US-002.md")
+    assert two.read("stories/US-001.md").count("## [") == 1
+    assert "US-002" not in two.read("stories/US-001.md")
 
 
 def test_the_progress_log_names_each_storys_commit_as_soon_as_the_next_one_is_made(two: Project) -> None:
@@ -125,27 +94,14 @@ def test_the_progress_log_names_each_storys_commit_as_soon_as_the_next_one_is_ma
     assert two.trailer("Ralphy-Run", second) in entry and f"Commit: {second[:10]}\n" in entry
 
 
-def test_a_story_document_holds_its_own_entries_alone(two: Project) -> None:
-    assert two.read("stories/US-001.md").count("## [") == 1
-    assert "US-002" not in two.read("stories/US-001.md")
+def test_a_folder_with_nothing_but_a_prd_json_is_a_feature_and_its_path_names_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", model="gpt"), path="tasks")
 
+    code, said = project.call("loop", "./tasks")
 
-def test_a_folder_with_nothing_but_a_prd_json_is_a_feature(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), path="tasks")
-
-    ended = project.loop()
-
-    assert ended.runs == ["US-001", "qa"]
-    assert project.landed() == ["tasks/US-001"]
-    assert_clean(project)
-
-
-def test_the_command_line_takes_the_folder_by_its_path(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), path="tasks")
-
-    assert project.call("loop", "./tasks")[0] == ExitCode.WAITING
-
-    assert project.landed() == ["tasks/US-001"]
+    assert (code, project.landed()) == (ExitCode.WAITING, ["tasks/US-001"])
+    assert 'warning: US-001: "gpt" is not a model\'s name; using sonnet' in said
+    assert next(entry["model"] for entry in project.journal("run")) == "sonnet"
     assert_clean(project)
 
 
@@ -156,54 +112,38 @@ def test_the_scenario_in_the_checkout_is_played_in_its_order(tmp_path: Path) -> 
     (project.repo / ".ralphy" / ".gitignore").write_text("*\n")
     project.scenario.rename(project.repo / ".ralphy" / "rehearsal.json")
 
-    assert project.loop().runs == ["US-001", "US-001", "qa"]
+    assert project.loop(agents=2).runs == ["US-001", "US-001"]
 
     assert project.code("src/us_001.py") == "WORKS = 1\n"
 
 
-def test_the_branch_is_the_one_that_the_prd_names(tmp_path: Path) -> None:
+def test_the_branch_is_the_one_that_the_prd_names_and_unknown_fields_survive(tmp_path: Path) -> None:
     project = build(tmp_path)
     (project.folder / "PRD.md").unlink()
-    project.plan(story("US-001"), branchName="feature/sign-in")
+    project.plan(story("US-001", mood="good"), branchName="feature/sign-in", team={"lead": "Ada"})
 
-    project.loop()
+    project.loop(agents=1)
 
     subject = project.git("log", "-1", "--format=%s", "--grep=^Ralphy-Story", "feature/sign-in")
     assert subject.startswith("feat(login): US-001")
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
-
-
-def test_unknown_fields_of_a_hand_written_prd_survive(tmp_path: Path) -> None:
-    project = build(tmp_path)
-    (project.folder / "PRD.md").unlink()
-    project.plan(story("US-001", mood="good"), team={"lead": "Ada"})
-
-    project.loop()
-
     assert project.prd()["team"] == {"lead": "Ada"}
     assert project.story("US-001")["mood"] == "good"
 
 
-def test_files_that_an_agent_deletes_are_gone_from_the_commit(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [{**works(), "delete": ["src/base.py"]}]})
-
-    project.loop()
-
-    assert "src/base.py" in project.files_of(project.commit_of("US-001"))
-    assert "src/base.py" not in project.code_files()
-    assert_clean(project)
-
-
-def test_the_tests_among_the_files_are_named(tmp_path: Path) -> None:
+def test_files_that_an_agent_deletes_are_gone_and_the_tests_among_its_files_are_named(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     tests = ["src/FooTest.java", "src/a_test.go", "src/conftest.py", "src/login.spec.ts", "tests/data.py"]
     code = ["src/attestation.go", "src/contest.py", "src/latest.py"]
-    project.play(stories={"US-001": [works(write=dict.fromkeys((*tests, *code), "x = 1\n"))]})
+    write = dict.fromkeys((*tests, *code), "x = 1\n")
+    project.play(stories={"US-001": [works(write=write, delete=["src/base.py"])]})
 
-    project.loop()
+    project.loop(agents=1)
 
+    assert "src/base.py" in project.files_of(project.commit_of("US-001"))
+    assert "src/base.py" not in project.code_files()
     assert project.story("US-001")["testing"]["test_files"] == tests
+    assert_clean(project)
 
 
 def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_another_branch(tmp_path: Path) -> None:
@@ -212,12 +152,12 @@ def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_an
     exclude.write_text("# mine\n*.orig")
     project.git("add", "-A", "[my] own/tasks")
     project.git("commit", "--quiet", "-m", "chore: tasks")
-    project.loop()
+    project.loop(agents=1)
     project.git("switch", "--quiet", "main")
     other = Project(project.repo, "docs/features/other", project.scenario, project.env)
     other.plan(story("US-002"))
 
-    other.loop()
+    other.loop(agents=1)
 
     assert (project.folder / "TASKS.md").exists()
     assert other.landed() == ["other/US-002"]

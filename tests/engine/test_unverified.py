@@ -14,26 +14,26 @@ from ralphy.pipeline.stories import completed
 from ralphy.pipeline.verification import is_unverified, unverified, verified_by
 from tests.core.building import done, one, prd
 from tests.engine.building import Project, build, story, works
+from tests.engine.nights import played_once
 
 CRITERIA = [{"id": "AC1", "description": "All checks pass", "done": False}]
 RAN = {"run": "r1", "checks": [{"name": "test", "exit": 0, "seconds": 1.0}]}
 
 
-@pytest.fixture
+@played_once
 def unchecked(tmp_path: Path) -> Project:
     """A feature without any check, at its end."""
     auto = {"spec": "auto", "qa": "auto"}
     project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA), checks=[], gates=auto)
     project.play(stories={"*": [works()]})
+    ended = project.loop()
+    assert ended.code == ExitCode.DONE
+    assert "landed US-001 unverified: " in ended.text and "verified and committed" not in ended.text
+    assert "all stories are completed; landed unverified" in ended.rest.reason
     return project
 
 
 def test_a_story_without_checks_lands_unverified_everywhere(unchecked: Project) -> None:
-    ended = unchecked.loop()
-
-    assert ended.code == ExitCode.DONE
-    assert "landed US-001 unverified: " in ended.text and "verified and committed" not in ended.text
-    assert "all stories are completed; landed unverified" in ended.rest.reason
     found = unchecked.story("US-001")
     assert (found["evidence"]["checks"], found["evidence"]["verified"]) == ([], False)
     assert found["acceptanceCriteria"] == CRITERIA
@@ -49,7 +49,6 @@ def test_a_story_without_checks_lands_unverified_everywhere(unchecked: Project) 
 def test_status_and_show_say_it(unchecked: Project, capfd: pytest.CaptureFixture[str]) -> None:
     from ralphy.cli.main import main
 
-    unchecked.loop()
     for words, said in (
         (["status"], "unverified: 1 of 1 completed stories (no checks ran)"),
         (["status"], "US-001 Story US-001 (completed, unverified"),

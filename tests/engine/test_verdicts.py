@@ -46,16 +46,13 @@ def test_no_story_passes_by_what_is_no_work(tmp_path: Path) -> None:
     assert_clean(project)
 
 
-def test_a_story_of_kind_docs_passes_by_documents_alone(tmp_path: Path) -> None:
-    project = tried(tmp_path, NOT_WORK["documents alone"], kind="docs")
+def test_documents_of_a_story_of_that_kind_and_a_change_of_mode_are_work(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001", kind="docs"), story("US-002"))
+    project.play(stories={"US-001": [NOT_WORK["documents alone"]], "US-002": [{"run": ["chmod", "+x", "check.py"]}]})
 
-    assert project.landed() == ["login/US-001"]
+    project.loop(agents=2)
 
-
-def test_a_change_of_mode_is_work(tmp_path: Path) -> None:
-    project = tried(tmp_path, {"run": ["chmod", "+x", "check.py"]})
-
-    assert project.landed() == ["login/US-001"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 
@@ -93,7 +90,7 @@ def test_a_yes_completes_the_story_and_the_evidence_says_so(satisfied: Project) 
 def test_any_other_answer_reopens_the_story_and_reaches_the_next_prompt(satisfied: Project) -> None:
     answer(satisfied, "No: the page has no button yet.")
 
-    assert satisfied.loop().runs == ["US-001", "qa"]
+    assert satisfied.loop(agents=1).runs == ["US-001"]
 
     assert "the page has no button yet" in satisfied.prompts("story-US-001")[-1]
     assert satisfied.trailer("Ralphy-Attempt", satisfied.commit_of("US-001")) == "1"
@@ -111,44 +108,41 @@ def test_already_satisfied_with_red_checks_is_no_question(tmp_path: Path) -> Non
     assert not (project.folder / "QUESTIONS.md").exists()
 
 
-@pytest.mark.fault("A8")
-def test_a_question_of_the_agents_blocks_the_story_whatever_it_changed(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(question="Which colour shall the button have?"))
-
-    assert project.story("US-001")["status"] == "blocked"
-    assert "> Which colour shall the button have?" in project.read("QUESTIONS.md")
-    assert project.landed() == []
-
-
 def test_a_yes_to_an_ordinary_question_does_not_complete_the_story(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     asks = {"question": "May I say that it is already satisfied, without working?"}
     project.play(stories={"US-001": [asks, works()]})
-    project.loop()
+    project.loop(agents=1)
     answer(project, "yes")
 
-    assert project.loop().runs == ["US-001", "qa"]
+    assert project.loop(agents=1).runs == ["US-001"]
     assert project.landed() == ["login/US-001"]
 
 
-def test_exit_signal_false_never_passes(tmp_path: Path) -> None:
-    project = tried(tmp_path, works(exit_signal=False))
+QUOTED = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
+# green work, or none, whose agent does not say that it is done; and why it does not count
+HELD_BACK: dict[str, tuple[Act, str]] = {
+    "US-001": (works(question="Which colour shall the button have?"), "Which colour"),
+    "US-002": (works(exit_signal=False), "EXIT_SIGNAL: false"),
+    "US-003": (works(status={"STATUS": "BLOCKED"}), "BLOCKED"),
+    "US-004": (works(exit_signal=None, promise=None, say=QUOTED), "EXIT_SIGNAL is missing"),
+    "US-005": (breaks(write={"src/us_005.py": "W = 1\n", "src/base.py": "BROKEN = 1\n"}), "src/base.py::works"),
+}
 
+
+@pytest.mark.fault("A2", "A6", "A8")
+def test_what_its_agent_or_a_check_holds_back_never_lands(tmp_path: Path) -> None:
+    project = build(tmp_path, *map(story, HELD_BACK), limits={"max_attempts": 1})
+    project.play(stories={name: [act] for name, (act, _) in HELD_BACK.items()})
+
+    project.loop(agents=len(HELD_BACK))
+
+    for name, (_, why) in HELD_BACK.items():
+        assert why in project.story(name)["execution"]["last_error"], name
     assert project.landed() == []
-    assert "EXIT_SIGNAL: false" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_status_blocked_never_passes(tmp_path: Path) -> None:
-    assert tried(tmp_path, works(status={"STATUS": "BLOCKED"})).landed() == []
-
-
-@pytest.mark.fault("A6")
-def test_a_claim_quoted_from_elsewhere_is_no_claim(tmp_path: Path) -> None:
-    quoted = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
-    project = tried(tmp_path, works(exit_signal=None, promise=None, say=quoted))
-
-    assert project.landed() == []
-    assert "EXIT_SIGNAL is missing" in project.story("US-001")["execution"]["last_error"]
+    assert project.story("US-001")["status"] == "blocked"
+    assert "> Which colour shall the button have?" in project.read("QUESTIONS.md")
+    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
 
 
 ENDS_BADLY: dict[str, Act] = {
@@ -164,7 +158,7 @@ def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_pa
     more = {"append": {"src/{{slug}}.py": "MORE = 1\n"}}
     project.play(stories={name: [works(**ENDS_BADLY[how]), more] for name, how in names.items()})
 
-    project.loop()
+    project.loop(agents=6)
 
     for name, how in names.items():
         modes = [run["mode"] for run in project.journal("run") if run.get("story") == name]
@@ -178,37 +172,22 @@ def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> No
     second = {"append": {"src/us_001.py": "B = 1\n"}, "crash": 3}
     project.play(stories={"US-001": [works(crash=3), second, {"append": {"src/us_001.py": "C = 1\n"}}]})
 
-    project.loop()
+    project.loop(agents=3)
 
     assert project.code("src/us_001.py") == "WORKS = 1\nB = 1\nC = 1\n"
 
 
-def test_two_checks_must_both_be_green(tmp_path: Path) -> None:
-    checks = [{"name": "lint", "run": "true"}, {"name": "test", "run": "test ! -e src/us_001.py"}]
-    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
+def test_every_check_must_be_green_and_one_that_never_ends_is_red(tmp_path: Path) -> None:
+    hangs = "sh -c 'if [ -e src/us_002.py ]; then sleep 600; fi'"
+    checks = [{"name": "lint", "run": "true"}, {"name": "late", "run": hangs, "timeout_s": 0.5},
+              {"name": "test", "run": "test ! -e src/us_001.py"}]  # fmt: skip
+    project = build(tmp_path, story("US-001"), story("US-002"), checks=checks, limits={"max_attempts": 1})
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.landed() == []
     assert "test exit 1" in project.story("US-001")["execution"]["last_error"]
-
-
-def test_a_check_that_never_ends_is_stopped_and_red(tmp_path: Path) -> None:
-    checks = [{"name": "test", "run": "sh -c 'if [ -e src/us_001.py ]; then sleep 600; fi'", "timeout_s": 0.5}]
-    project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1})
-
-    project.loop()
-
-    assert "took more than" in project.story("US-001")["execution"]["last_error"]
-    assert project.landed() == []
-
-
-@pytest.mark.fault("A2")
-def test_breaking_another_file_does_not_pass(tmp_path: Path) -> None:
-    project = tried(tmp_path, {**breaks(), "write": {"src/us_001.py": "W = 1\n", "src/base.py": "BROKEN = 1\n"}})
-
-    assert project.landed() == []
-    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
+    assert "took more than" in project.story("US-002")["execution"]["last_error"]
 
 
 def test_a_run_that_ended_badly_passes_after_a_complete_report(tmp_path: Path) -> None:
