@@ -33,9 +33,8 @@ def started(made: Make) -> tuple[Project, Call]:
     return made(*(story(f"US-{n:03}", priority=n) for n in range(1, 201)))
 
 
-@pytest.mark.parametrize("words", [("--help",)])
-def test_help_loads_no_command(started: tuple[Project, Call], words: tuple[str, ...]) -> None:
-    modules = loaded(started[0], *words)
+def test_help_loads_no_command(started: tuple[Project, Call]) -> None:
+    modules = loaded(started[0], "--help")
     assert modules & HEAVY == set()
     own = {name.removeprefix("ralphy.").partition(".")[0] for name in modules if name.startswith("ralphy.")}
     assert own <= {"cli", "text", "errors"}
@@ -48,14 +47,7 @@ OF_A_RUN = (
 )
 
 
-@pytest.mark.parametrize("words", [("status", "--json"), ("why",)])
-def test_status_loads_the_reader_of_the_configuration_and_nothing_of_a_run(
-    started: tuple[Project, Call], words: tuple[str, ...]
-) -> None:
-    modules = loaded(started[0], *words)
+def test_status_loads_the_reader_of_the_configuration_and_nothing_of_a_run(started: tuple[Project, Call]) -> None:
+    modules = loaded(started[0], "status", "--json")
     assert modules & HEAVY <= {"yaml", "jsonschema", "psutil"}
     assert {name for name in modules if name.startswith(OF_A_RUN)} <= {"ralphy.lanes", "ralphy.lanes.lanes_folder"}
-
-
-def test_the_list_of_stories_does_not_load_the_ledger(started: tuple[Project, Call]) -> None:
-    assert "git" not in loaded(started[0], "story", "list")

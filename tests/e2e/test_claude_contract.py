@@ -202,7 +202,9 @@ class Sender(MessagesApi):
 
 
 @pytest.mark.skipif(why_missing() is None and not expected().listens_for_sessions, reason="no session listens")
-@pytest.mark.parametrize(("settings", "comes"), [("{}", True), (SETTINGS, False)], ids=["by default", "Ralphy's"])
+@pytest.mark.parametrize(("settings", "comes"), [
+    pytest.param("{}", True, marks=pytest.mark.soak), (SETTINGS, False),
+], ids=["by default", "Ralphy's"])  # fmt: skip
 def test_a_message_of_another_session_reaches_no_run_of_ralphys(
     settings: str, comes: bool, git_repo: Path, private_home: Path, tmp_path: Path
 ) -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from ralphy.documents.prd_store import PrdStore
 from ralphy.engine.view.observe import observe
 from ralphy.errors import RalphyError
 from ralphy.pipeline.decide import decide
-from ralphy.pipeline.model import Prd
-from ralphy.text.strict_json import dump
 from tests.conftest import set_home
 from tests.core.building import examples
 from tests.engine.building import Project, build, open_feature, story
@@ -139,74 +132,3 @@ def cpu(call: Callable[..., object], *words: object) -> float:
     began = time.process_time()
     call(*words)
     return time.process_time() - began
-
-
-class Store(RuleBasedStateMachine):
-    """prd.json under Ralphy's and a person's hands: what is read is the last valid word, or a refusal."""
-
-    seen: ClassVar[Counter[str]] = Counter()
-
-    def __init__(self) -> None:
-        import tempfile
-
-        super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "prd.json"
-        self.store = PrdStore(self.path, "prd.json")
-        self.said: Prd | None = None
-        self.is_valid = True
-
-    ids = st.lists(st.sampled_from(["US-1", "US-2", "US-3", "US-4"]), unique=True, max_size=4)
-
-    @rule(ids=ids, durable=st.booleans())
-    def ralphy_saves(self, ids: list[str], durable: bool) -> None:
-        if self.is_valid:
-            self.said = Prd.of({"userStories": [{**story(name), "title": name} for name in ids]})
-            self.store.save(self.said, durable=durable)
-
-    @rule(ids=ids)
-    def a_person_edits(self, ids: list[str]) -> None:
-        self.said, self.is_valid = Prd.of({"userStories": [{**story(name), "title": name} for name in ids]}), True
-        self.path.write_bytes(dump(self.said.raw))
-
-    @rule(content=contents)
-    def a_person_breaks_it(self, content: bytes) -> None:
-        self.path.write_bytes(content + b"}]")
-        self.is_valid = False
-
-    @rule()
-    def somebody_removes_it(self) -> None:
-        self.path.unlink(missing_ok=True)
-        self.said, self.is_valid = None, True
-
-    @rule()
-    def ralphy_is_started_anew(self) -> None:
-        self.store = PrdStore(self.path, "prd.json")
-
-    @invariant()
-    def the_last_valid_word_is_read(self) -> None:
-        if not self.is_valid:
-            with pytest.raises(RalphyError):
-                self.store.load()
-            self.seen["refused"] += 1
-            return
-        read = self.store.load()
-        assert [found.id for found in read.stories] == [
-            found.id for found in (self.said or Prd.of({"userStories": []})).stories
-        ]
-        self.seen["read" if read.stories else "nothing to read"] += 1
-
-    def teardown(self) -> None:
-        self.folder.cleanup()
-
-
-@pytest.mark.fault("M4")
-def test_prd_json_is_the_last_valid_word_or_a_refusal() -> None:
-    Store.seen.clear()
-
-    run_state_machine_as_test(
-        Store, settings=settings(max_examples=examples(20), stateful_step_count=20, deadline=None)
-    )
-
-    assert min(Store.seen[what] for what in ("read", "nothing to read", "refused")) > 0
-    assert Store.seen.total() > 40

@@ -14,7 +14,6 @@ from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.land import NewCommit, land
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
 from ralphy.files.atomic import read_regular, replace_file
-from ralphy.git import commands as git
 from tests.engine.building import assert_clean, breaks, build, open_feature, story, works
 from tests.sampling import sampled
 
@@ -158,31 +157,6 @@ def test_where_no_watches_are_left_the_folders_are_polled(tmp_path: Path, monkey
 
     assert asked == [None, True]
     assert str(tmp_path / "new") in found
-
-
-@pytest.mark.fault("F1")
-@pytest.mark.parametrize("failing", ["add", "finish"])
-def test_a_tree_that_could_not_be_written_is_written_whole_the_next_time(
-    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ralphy.git import objects
-
-    project = build(tmp_path)
-    found = objects.Objects(git.discover(project.repo, project.env))
-    blob = objects.Entry("100644", found.write("blob", b"1\n"))
-    tree = found.graft(found.tree_of("HEAD"), {"a/b/c": blob})
-    with monkeypatch.context() as full:
-        full.setattr(objects.Batch, failing, refusing(errno.ENOSPC))
-        with pytest.raises(EnvironmentProblem):
-            found.persist(tree)
-    assert list((project.repo / ".git" / "objects").glob("*/tmp_obj_*")) == []
-
-    found.persist(found.graft(tree, {"other": blob}))
-    found.persist(tree)
-    found.close()
-
-    assert project.git("ls-tree", "-r", "--name-only", tree, "a").split() == ["a/b/c"]
-    assert project.git("fsck", "--strict", "--no-dangling") == ""
 
 
 @pytest.mark.fault("G2")

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ralphy.git.commands import discover, refs_of
 from tests.engine.building import Act, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import World, changed, world_of
@@ -241,33 +238,6 @@ def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_p
         assert f"{path}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
         assert path in " ".join(project.story(f"US-00{number}")["evidence"]["warnings"])
     assert len(project.landed()) == len(OUTSIDE) + 1
-
-
-def test_refs_by_the_thousand_are_read_together(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    head = project.git("rev-parse", "HEAD")
-    repository = discover(project.repo, dict(os.environ))
-    project.git("tag", "t1")
-    project.git("pack-refs", "--all")
-    few = count_of_opened_files(lambda: refs_of(repository))
-    rows = "".join(f"create refs/tags/m{i} {head}\n" for i in range(2000))
-    subprocess.run(["git", "update-ref", "--stdin"], cwd=project.repo, env=project.env, input=rows.encode(), check=True)
-    project.git("pack-refs", "--all")
-
-    many = count_of_opened_files(lambda: refs_of(repository))
-
-    assert refs_of(repository)["refs/tags/m1999"] == head
-    assert many == few
-
-
-def count_of_opened_files(act: Callable[[], object]) -> int:
-    """How many files are opened while `act` runs; folders are not counted."""
-    opened: list[str] = []
-    is_on = [True]
-    sys.addaudithook(lambda name, args: opened.append(str(args[0])) if is_on[0] and name == "open" else None)
-    act()
-    is_on[0] = False
-    return len(opened)
 
 
 @pytest.mark.fault("G16")
