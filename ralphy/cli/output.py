@@ -59,7 +59,10 @@ class Output:
             sys.stdout.write(f"{_json(value)}\n")
             sys.stdout.flush()
             return
-        for line in filter(None, [text]) if isinstance(text, str) else text:
+        lines = [text] if isinstance(text, str) else [*text]
+        while lines and not lines[-1]:
+            lines.pop()
+        for line in lines:
             self._write(sys.stdout, line.rstrip("\n"), tone_of(line))
 
     def answer(self, name: str, text: str | Sequence[str], code: int = ExitCode.DONE, /, **fields: Any) -> int:
