@@ -121,4 +121,4 @@ def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
 
 def test_it_is_known_wherever_steps_are_named(project: Project) -> None:
     assert ".ralphy/prompts/security.md.j2" in "\n".join(init_prompts(project.repo))
-    assert "Repeat a step (spec, acceptance, qa, security, pr) or a story" in redo_help()
+    assert "STEP is one of spec, acceptance, qa, security, pr." in redo_help()
