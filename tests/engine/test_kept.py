@@ -15,10 +15,6 @@ from tests.sampling import sampled
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 PYTEST = f"{sys.executable} -m pytest"
 BASE = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
-WRAPPER = (
-    "import pytest\n\n\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_call(item):\n"
-    "    try:\n        return (yield)\n"
-)
 REPORT = (
     "import pytest\n\n\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_makereport(item, call):\n"
     "    report = yield\n    {}\n    return report\n"
@@ -26,13 +22,10 @@ REPORT = (
 HOOKS: dict[str, tuple[Files, str]] = {
     "an outcome is set by another name": (
         {"tests/conftest.py": REPORT.format("vars(report)['out' + 'come'] = 'passed'")}, "made to fail"),
-    "a failure is swallowed": ({"conftest.py": f"{WRAPPER}    except AssertionError:\n        pass\n"}, "made to fail"),
     "a test is replaced": (
         {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda **_: None\n"}, "no longer runs"),
     "the runner leaves early": ({"conftest.py": "import atexit, os\n\natexit.register(os._exit, 0)\n"}, "made to fail"),
     "a report is kept": ({"conftest.py": REPORT.format("item.report = report")}, ""),
-    "a fixture for all": (
-        {"tests/conftest.py": "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef here():\n    yield\n"}, ""),
     "fixtures": ({"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"}, ""),
 }  # fmt: skip
 
@@ -51,7 +44,6 @@ RECIPES: dict[str, tuple[Files, str]] = {
     "or true": ({"Makefile": RECIPE.replace("-q tests", "-q tests || true")}, "made to fail"),
     "a dash": ({"Makefile": RECIPE.replace("\tPYTHON", "\t-PYTHON")}, "made to fail"),
     "another shell": ({"Makefile": f"SHELL = /bin/true\n{RECIPE}"}, "no longer reports"),
-    "flags of make": ({"Makefile": f"MAKEFLAGS += -i\n{RECIPE}"}, "made to fail"),
     "another makefile": ({"GNUmakefile": f"include Makefile\nunit:\n\t-{PYTEST} -q tests\n"}, "made to fail"),
     "an option": ({"Makefile": RECIPE.replace("-q tests", "-q -x tests")}, ""),
     "another recipe": ({"Makefile": RECIPE.replace("build", "dist")}, ""),
@@ -163,12 +155,12 @@ IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
     "pytest": (PYTEST, BASE, {
         "compared with itself": (edited(SMALL, "three = add(1, 2)\n    assert add(1, 2) == three"), "test_small"),
         "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
+    }),
+    "pytest, further edits": (PYTEST, BASE, {
         "a copy of the code": (edited(
             "from calc import add, sub", "from calc import sub\n\n\ndef add(a, b):\n    return a + b"), "test_big"),
         "a new name": (edited("assert add(10, 20) == 30", "from calc import mul\n\n    assert mul(1, 2) == 2"), ""),
-    }),
-    "pytest, a fixture that mocks": (PYTEST, BASE, {
-        "in a conftest": (
+        "a fixture that mocks": (
             {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
     }),
     "node --test": ("node --test", NODE, {
