@@ -214,7 +214,7 @@ def test_a_message_of_another_session_reaches_no_run_of_ralphys(
     with answering({"blocks": [call]}, "done") as api, Sender() as other:
         flags = [*frame(tmp_path), "--settings", settings]
         working = start(flags, "hello", cwd=git_repo, env=environment(private_home, api.url))
-        assert first_words(tmp_path / "begun", timeout_s=60)
+        assert first_words(tmp_path / "begun", timeout_s=180)
         flags = [*PLAIN, "--tools", "ListAgents,SendMessage"]
         run(flags, "hello", cwd=tmp_path, env=environment(private_home, other.url))
         (tmp_path / "sent").write_text("y\n")
@@ -229,7 +229,7 @@ def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Pat
     call = {"tool": "Bash", "input": {"command": f"echo $$ > '{tmp_path}/pid'; exec sleep 600"}}
     with answering({"blocks": [call]}) as api:
         process = start(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
-        pid = int(first_words(tmp_path / "pid", timeout_s=60))
+        pid = int(first_words(tmp_path / "pid", timeout_s=180))
         process.send_signal(signal.SIGINT)
         ended = finish(process)
 

@@ -225,7 +225,7 @@ def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
         project = with_claude(git_repo, private_home, api.url)
         project.plan(STORIES[0])
         with project.start("loop", "login") as ralphy:
-            sleeper = int(first_words(tmp_path / "pid", timeout_s=60))
+            sleeper = int(first_words(tmp_path / "pid", timeout_s=180))
             family = {sleeper, *(child.pid for child in psutil.Process(ralphy.pid).children(recursive=True))}
             ralphy.send_signal(number)
             outlived = [pid for pid in family if not is_gone(pid)]

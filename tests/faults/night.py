@@ -29,7 +29,7 @@ from tests.faults import person, scenes, strikes
 from tests.faults.invariants import Known, broken, broken_at_rest
 from tests.faults.world import changed, git, world_of
 
-RUN_S = 60.0  # a call of the loop that takes longer hangs
+RUN_S = 240.0  # a call of the loop that takes longer hangs
 MOST_CALLS = 30  # without any further disturbance a feature has to come to its end within so many calls
 READ_EVERY_S = 0.005
 SMALL_DISK = "40m"

@@ -37,7 +37,7 @@ FAULTS = {
 SYSTEM_CALLS = [name for name in FAULTS if name != "git"]
 EVERY_NTH_OPEN = 60  # there are thousands, most of them before anything is done
 TROUBLED = (-9, 137, ExitCode.LIMITED, ExitCode.ENVIRONMENT, ExitCode.CONFLICT, ExitCode.STORIES_OPEN)
-RUN_S = 60.0
+RUN_S = 240.0
 
 FAKE_GIT = """\
 #!/bin/sh
