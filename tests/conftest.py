@@ -19,6 +19,9 @@ import pytest
 from tests import killed_runs
 
 # `make fast` shows each property 25 examples, `make test` 100, `make soak` 1,000.
+# How long one takes says nothing: other programs run on the machine.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
 hypothesis.settings.register_profile("fast", max_examples=25)
 hypothesis.settings.register_profile("soak", max_examples=1000)
 

@@ -263,7 +263,7 @@ def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [b"", b'{"userStories": [{"id": "a", "title": "b"', b'{"userStories": ['])
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rest=st.binary() | st.text('{}[]",:\\u0truefalsnNI1e.- ').map(str.encode))
 @pytest.mark.fault("I1x")
 def test_any_bytes_are_a_document_or_invalid_input(tmp_path: Path, start: bytes, rest: bytes) -> None:
@@ -286,7 +286,6 @@ FIELDS = st.sampled_from(sorted(resources.schema("prd")["$defs"]["story"]["prope
 STORIES = st.builds(lambda fields: story() | fields, st.dictionaries(FIELDS, JSON, max_size=4))
 
 
-@settings(deadline=None)
 @given(st.lists(STORIES | JSON, max_size=3), st.dictionaries(st.sampled_from(["branchName", "workflow"]), JSON))
 @pytest.mark.fault("I1x")
 def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fields: dict[str, Any]) -> None:
@@ -351,7 +350,6 @@ def test_a_draft_is_refused_in_words_that_its_agent_can_act_on(data: bytes, word
     assert words in str(draft_refusal(data))
 
 
-@settings(deadline=None)
 @given(st.lists(STORIES | JSON, max_size=3))
 def test_any_draft_is_stories_without_claims_or_invalid_input(stories: list[Any]) -> None:
     try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.documents.progress import MOST_BYTES, ProgressEntry, added, story_document
@@ -166,7 +166,6 @@ def test_nothing_reaches_a_terminal_as_a_command() -> None:
     assert all(letter.isprintable() or letter == "\n" for letter in log(entry, learnt(f"- pattern: x{rude}")))
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(), st.text(), st.lists(st.text(), max_size=3))
 def test_any_texts_make_one_entry(learnings: str, error: str, tail: str, files: list[str]) -> None:
     entry = replace(ENTRY, learnings=learnings, error=error, tail=tail, files=files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.documents.prd_rules import problems
@@ -114,7 +114,6 @@ def test_a_report_that_stands_for_more_than_memory_holds(at: str) -> None:
     assert time.process_time() - began < 2.0
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1), st.text(), st.text())
 def test_the_stories_of_any_findings_are_valid(title: str, file: str, detail: str) -> None:
     front = dump_yaml(
@@ -136,7 +135,6 @@ def dump_yaml(value: object) -> str:
     return text
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_no_text_is_more_than_invalid(text: str) -> None:
     for whole in (text, f"---\n{text}\n---\n"):

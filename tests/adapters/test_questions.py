@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.documents.questions import answers, asked, step_key, unanswered_steps, without
@@ -116,7 +116,6 @@ def test_a_persons_own_text_is_kept() -> None:
     assert without(text, "US-001").rstrip() == mine.rstrip()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["US-001", "US-002", "a.b_c-d"]), st.text()), max_size=5), st.text())
 def test_any_questions_are_open_until_they_are_answered(rows: list[tuple[str, str]], said: str) -> None:
     text = ""

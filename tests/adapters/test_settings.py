@@ -431,7 +431,7 @@ WORDS = st.sampled_from(
 ANY_FILE = st.one_of(st.binary(max_size=200), st.lists(WORDS, max_size=30).map(b"".join))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=ANY_FILE)
 @pytest.mark.fault("I2x")
 def test_any_bytes_give_settings_or_a_typed_error_at_once(tmp_path: Path, data: bytes) -> None:

@@ -61,7 +61,7 @@ def test_a_file_that_is_wrong_already_is_refused_with_its_line() -> None:
     assert refused.value.where == "config.yaml:2"
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.data())
 def test_every_setting_can_be_set_in_the_file_that_init_writes(data: st.DataObject) -> None:
     checks = data.draw(st.sampled_from([(), (Check("test", "pytest -q"),)]))

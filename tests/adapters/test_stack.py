@@ -526,7 +526,7 @@ MANIFESTS = (
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(MANIFESTS), data=st.binary(max_size=200))
 def test_any_bytes_as_a_manifest_give_a_report(tmp_path: Path, name: str, data: bytes) -> None:
     file = tmp_path / name

@@ -70,7 +70,7 @@ def words_of(raw: Any) -> set[str]:
     return {word for value in values if not isinstance(value, bool) for word in str(value).split()}
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(st.lists(FORM.filter(lambda raw: not prd_problems(prd_with(raw))), min_size=1, max_size=4))
 def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(listed: list[Any]) -> None:
     story = Prd.of({**prd_with(*listed)}).stories[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.agents.protocol import Outcome
@@ -50,7 +50,6 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(entries, max_size=30))
 def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
     found = history(*lines)
@@ -58,10 +57,9 @@ def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
     assert all(past.attempts >= 0 for past in found.stories.values())
 
 
-@settings(deadline=None)
 @given(st.lists(entries, max_size=30))
 def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: list[dict[str, Any]]) -> None:
-    others = [{**line, "feature": "other"} for line in lines]
+    others = [{**line, "feature": "other", "at": 1.0} for line in lines]
     found = history(*others)
     assert found == History(FEATURE, baselines=found.baselines, calls=found.calls, paces=found.paces)
     assert len(found.calls) == sum(line.get("ev") == "run" for line in others)
@@ -70,7 +68,6 @@ def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: 
 outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
 
 
-@settings(deadline=None)
 @given(outcomes)
 def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
     ends = [end for end in ends if end != "succeeded"]
@@ -80,7 +77,6 @@ def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
     assert (past.cost_usd, past.active_s) == (0.5 * len(ends), 2.0 * len(ends))
 
 
-@settings(deadline=None)
 @given(outcomes, outcomes)
 def test_a_landing_counts_anew(before: list[str], after: list[str]) -> None:
     after = [end for end in after if end != "succeeded"]

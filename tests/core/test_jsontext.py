@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.errors import InvalidInput
@@ -135,7 +135,6 @@ def test_dump_refuses_what_parse_could_not_have_given(value: Any) -> None:
         dump(value)
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_what_is_dumped_is_parsed_to_the_same(value: Any) -> None:
     data = dump(value)
@@ -143,7 +142,6 @@ def test_what_is_dumped_is_parsed_to_the_same(value: Any) -> None:
     assert dump(parse(data, "prd.json")) == data
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_parse_reads_what_other_writers_write(value: Any) -> None:
     assert parse(json.dumps(value).encode(), "prd.json") == value
@@ -188,7 +186,6 @@ def test_a_value_is_shown_harmlessly(value: Any, text: str) -> None:
     assert shown(value) == text
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(5, 80))
 def test_a_shown_text_is_short_and_prints(text: str, limit: int) -> None:
     assert len(shown(text, limit)) <= limit

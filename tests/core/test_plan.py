@@ -32,7 +32,7 @@ def test_side_by_side_are_stories_that_share_no_file() -> None:
     assert waves(*stories, jobs=2, paths={"US-003": frozenset({"a.py"})}) == [["US-001"], ["US-002"], ["US-003"]]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(0, 9)), max_size=8))
 def test_one_at_a_time_the_order_is_that_of_decide(drawn: list[tuple[int, bool, int]]) -> None:
     ids = [f"US-{n:03}" for n in range(len(drawn))]

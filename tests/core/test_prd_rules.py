@@ -63,7 +63,6 @@ def needs(stories: list[dict[str, Any]], story_id: str) -> list[str]:
     return next(list(s.get("dependsOn", [])) for s in stories if s["id"] == story_id)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=2), min_size=6, max_size=6))
 @pytest.mark.fault("I1x")
 def test_a_circle_is_found_exactly_when_there_is_one(edges: list[list[int]]) -> None:
@@ -95,7 +94,7 @@ ODD_NAMES = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=ODD_NAMES)
 @example(name="ralph/login")
 @example(name="a/HEAD")
@@ -121,7 +120,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(JSON | st.fixed_dictionaries({"userStories": JSON, "branchName": JSON}))
 def test_any_value_is_judged_and_every_problem_prints(document: Any) -> None:
     for problem in problems(document, ["main"]):

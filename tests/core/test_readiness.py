@@ -36,7 +36,7 @@ def test_without_a_title_or_an_objective_no_agent_is_paid(text: str, found: list
     assert [fault.partition(":")[0] + ":" + fault.partition(":")[2].split(":")[0] for fault in faults(text)] == found
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.text(alphabet=st.sampled_from("#-*`= \n\tab1.<!>~"), max_size=80))
 def test_any_text_is_read(text: str) -> None:
     assert all(1 <= int(fault.partition(":")[0]) <= max(1, text.count("\n") + 1) for fault in faults(text))

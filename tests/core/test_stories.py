@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.documents.prd_rules import problems
@@ -43,7 +43,6 @@ def is_ready(found: Prd, story_id: str) -> bool:
     return it.is_open and all(found.story(other).is_completed for other in it.depends_on)
 
 
-@settings(deadline=None)
 @given(prds())
 def test_the_next_story_is_the_first_ready_one_of_the_lowest_priority(found: Prd) -> None:
     ready = [it for it in found.stories if is_ready(found, it.id)]
@@ -54,14 +53,12 @@ def test_the_next_story_is_the_first_ready_one_of_the_lowest_priority(found: Prd
         assert all((following.priority, following.index) <= (it.priority, it.index) for it in ready)
 
 
-@settings(deadline=None)
 @given(prds())
 def test_a_feature_without_a_next_story_says_why(found: Prd) -> None:
     if stories.next_ready(found) is None:
         assert bool(stories.why_stuck(found)) == any(not it.is_completed for it in found.stories)
 
 
-@settings(deadline=None)
 @given(prds())
 def test_people_see_a_held_up_story_as_blocked(found: Prd) -> None:
     shown = stories.shown_status(found)
@@ -69,7 +66,6 @@ def test_people_see_a_held_up_story_as_blocked(found: Prd) -> None:
         assert shown[it.id] == ("blocked" if it.is_open and not is_ready(found, it.id) else it.status.value)
 
 
-@settings(deadline=None)
 @given(prds())
 def test_a_canonical_prd_is_in_progress_nowhere_and_stays_as_it_is(found: Prd) -> None:
     canonical = stories.canonical(found)

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -198,7 +198,7 @@ configs = st.builds(
 )
 
 
-@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250))
 @given(snapshots, configs)
 def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: Config) -> None:
     before = repr(seen)
@@ -209,7 +209,7 @@ def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: C
         assert decision.exit_code in EXIT_MEANINGS
 
 
-@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250))
 @given(snapshots, configs)
 def test_a_wait_for_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, config: Config) -> None:
     """By the clock, or, whatever the clock says, because it was waited for: no limit holds for ever."""
@@ -222,7 +222,7 @@ def test_a_wait_for_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, 
         assert not isinstance(later, d.Wait) or later.until != decision.until
 
 
-@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250))
 @given(snapshots, configs)
 def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Snapshot, config: Config) -> None:
     decision = decide(seen, config)
@@ -274,7 +274,7 @@ def test_a_story_whose_agent_kills_ralphy_again_and_again_is_set_aside_in_the_en
 chances = st.builds(luck, st.integers(0, 2**32), few([0.0, 0.3, 0.7, 0.95]))
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(chances, configs)
 def test_a_night_ends(choose: Choose, config: Config) -> None:
     """With gates that open by themselves and red that is accepted, no choice of ends goes on for ever."""
@@ -411,4 +411,4 @@ class Feature(RuleBasedStateMachine):
 
 
 TestFeature = Feature.TestCase
-TestFeature.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
+TestFeature.settings = settings(max_examples=examples(150), stateful_step_count=40)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.agents.claude.loop_detection import said_key
@@ -425,7 +425,6 @@ def test_what_is_nested_deep_stops_nobody(depth: int) -> None:
     assert not run.warned
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 400), max_size=30))
 def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[float]) -> None:
     run = Run(breaker=WatchdogLimits(task_stagnation_timeout=1e6))
