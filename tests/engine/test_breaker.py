@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
-from tests.engine.test_attempts import NOON
 
 LAZY: dict[str, Any] = {"say": "All done."}
 
@@ -21,7 +21,7 @@ LAZY: dict[str, Any] = {"say": "All done."}
 @played_once
 def stuck(tmp_path: Path) -> Project:
     """One story whose agent never changes anything, after the runs that open the breaker."""
-    project = build(tmp_path, story("US-001"))
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
     project.play(stories={"US-001": [LAZY]})
     ended = project.loop()
     assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, ["US-001"] * 4), ended.text
@@ -40,9 +40,6 @@ def test_an_agent_that_changes_nothing_ends_the_loop_before_its_attempts_are_use
     found = stuck.story("US-001")
     assert (found["status"], found["execution"]["attempts"]) == ("pending", 4)
     assert_clean(stuck)
-
-
-def test_an_open_breaker_survives_a_restart_and_is_shown(stuck: Project) -> None:
     ended = stuck.loop()
     assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, [])
     assert "no_progress" in ended.rest.reason and "nothing changed" in ended.rest.reason
@@ -72,19 +69,14 @@ def test_a_loop_can_reset_it_first_and_choose_its_safety_level(stuck: Project) -
     assert stuck.call("loop", "--safety-level", "none")[0] == ExitCode.INVALID
 
 
-def test_after_the_cool_down_one_run_is_let_through(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
-    project.play(stories={"US-001": [LAZY]})
-
-    now = [NOON]
-    first = project.loop(clock=lambda: now[0])
-    now[0] += 1801
-    second = project.loop(clock=lambda: now[0])
+def test_after_the_cool_down_one_run_is_let_through(stuck: Project) -> None:
+    now = [time.time() + 1801]
+    first = stuck.loop(clock=lambda: now[0])
     now[0] += 1799
-    third = project.loop(clock=lambda: now[0])
+    second = stuck.loop(clock=lambda: now[0])
 
-    assert [len(ended.runs) for ended in (first, second, third)] == [4, 1, 0]
-    assert [ended.code for ended in (first, second, third)] == [ExitCode.BREAKER_OPEN] * 3
+    assert [len(ended.runs) for ended in (first, second)] == [1, 0]
+    assert [ended.code for ended in (first, second)] == [ExitCode.BREAKER_OPEN] * 2
 
 
 def test_one_bad_story_does_not_end_the_night(tmp_path: Path) -> None:
@@ -137,12 +129,11 @@ def test_going_to_and_fro_opens_it(tmp_path: Path) -> None:
 def test_new_files_that_git_does_not_know_are_progress(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 9}, breaker={"same_error": 9})
     project.play(
-        stories={"US-001": [*[breaks(write={f"src/new_{n}.py": f"BROKEN = {n}\n"}) for n in range(6)], works()]}
+        stories={"US-001": [*[breaks(write={f"src/new_{n}.py": f"BROKEN = {n}\n"}) for n in range(4)], works()]}
     )
 
-    ended = project.loop()
+    project.loop(agents=5)
 
-    assert ended.code == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
 
 
@@ -158,11 +149,12 @@ def test_tests_alone_saturate(tmp_path: Path) -> None:
 
 
 def test_stories_that_are_about_tests_do_not_saturate(tmp_path: Path) -> None:
-    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 6)])
+    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 5)])
     project.play(stories={"*": [{"write": {"tests/test_{{slug}}.py": "N = 1\n"}}]})
 
-    assert project.loop().code == ExitCode.WAITING
-    assert len(project.landed()) == 5
+    project.loop(agents=4)
+
+    assert len(project.landed()) == 4
 
 
 def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -> None:
@@ -176,12 +168,3 @@ def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -
     assert [outcome for _, outcome in project.outcomes()] == ["died"] * 2 + ["rejected"]
     assert ended.code == ExitCode.BUDGET
     assert status(project)["circuit_breaker"] == {"state": "CLOSED", "attempts": 1, "last_trigger": None}
-
-
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), breaker={"enabled": False})
-    project.play(stories={"US-001": [LAZY]})
-
-    ended = project.loop()
-
-    assert (ended.code, len(ended.runs)) == (ExitCode.STORIES_OPEN, 5)

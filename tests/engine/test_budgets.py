@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -53,12 +52,14 @@ def test_a_single_run_may_cost_no_more_than_its_own_budget(tmp_path: Path) -> No
     assert "maximum budget ($0.5" in project.story("US-001")["execution"]["last_error"]
 
 
-def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_forecast_is_said_by_status_why_a_dry_run_and_the_next_loop(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     project = three(tmp_path, limits={"max_iterations": 1})
-    call = Call(project.repo, capfd)
-    assert call.json("status")[1]["forecast"] is None
     project.play(stories={"*": [works(cost_usd=0.5)]})
-    project.loop()
+    call = Call(project.repo, capfd)
+    assert call.json("status")[1]["forecast"] is None and call.json("why")[1]["forecast"] is None
+    assert "stories are left" not in project.call("loop")[1].split("US-001: starting")[0]
 
     value = call.json("status")[1]
 
@@ -66,25 +67,10 @@ def test_status_has_the_forecast_and_names_the_breaker(tmp_path: Path, capfd: py
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
     assert "ahead:   2 stories left, about 1 min and $1.00 at the current rate" in call("status")[1]
-
-
-def test_the_forecast_is_said_at_the_beginning_of_a_loop(tmp_path: Path) -> None:
-    project = three(tmp_path, limits={"max_iterations": 1})
-    project.play(stories={"*": [works(cost_usd=0.5)]})
-    assert "stories are left" not in project.call("loop")[1].split("US-001: starting")[0]
-
+    assert call.json("why")[1]["forecast"]["cost_usd"] == 1.0
+    assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 at the current rate", call("loop", "--dry-run")[1])
     begun = project.call("loop")[1].split("US-002: starting")[0]
     assert re.search(r"2 of 3 stories are left \(US-002, US-003\), about \d+ s and \$1.00 at the current rate", begun)
-
-
-def test_a_dry_run_says_what_is_ahead(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    project = three(tmp_path, limits={"max_iterations": 1})
-    call = Call(project.repo, capfd)
-    assert call.json("why")[1]["forecast"] is None
-    project.play(stories={"*": [works(cost_usd=0.5)]})
-    project.loop()
-    assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 at the current rate", call("loop", "--dry-run")[1])
-    assert call.json("why")[1]["forecast"]["cost_usd"] == 1.0
 
 
 def test_a_budget_that_runs_out_in_a_run_costs_no_attempt_and_the_next_goes_on_from_its_work(tmp_path: Path) -> None:
@@ -150,11 +136,3 @@ def test_a_cost_that_the_dead_runs_stream_tells_is_booked(tmp_path: Path) -> Non
     assert (first["outcome"], first["cost"]) == ("died", 0.25)
     assert "cost_unknown" not in first
     assert first["tokens"]["output"] > 0
-
-
-def test_until_morning_has_a_word_of_its_own(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    project = three(tmp_path)
-    call = Call(project.repo, capfd)
-    code, out, _ = call("--json", "loop", "--overnight", "--dry-run")
-    assert code == 0 and json.loads(out)["decision"]
-    assert call("loop", "--overnight", "--until", "25:00", "--dry-run")[0] == ExitCode.INVALID

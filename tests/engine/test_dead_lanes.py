@@ -15,9 +15,9 @@ def test_another_feature_that_runs_first_leaves_the_work_of_a_dead_run_alone(tmp
     project.play(stories={"US-001": [works()], "US-002": [works()]})
 
     assert drive(project, "die", "agent_ended", "1") == 137
-    other.loop()
+    other.loop(agents=1)
     project.play(stories={"US-001": [{"say": "Nothing is left to do."}], "*": [works()]})
-    project.loop()
+    project.loop(agents=1)
 
     assert other.landed() == ["other/US-002"]
     assert project.landed() == ["login/US-001"]

@@ -13,6 +13,7 @@ from ralphy.engine.feature.documents import to_read
 from tests.engine.branching import opened
 from tests.engine.building import ONE_RUN, PRD_MD, Project, build, drive, reports, story, works
 from tests.engine.driver import KILLED
+from tests.sampling import sampled
 
 SPEC = "# Login\n\n## US-001\n\nSign in.\n\n## US-002\n\nSign out.\n"
 NEWER = SPEC.replace("Sign in.", "Sign in with a key.")
@@ -169,7 +170,7 @@ def test_a_persons_edits_of_what_main_tracks_reach_the_branch_and_main_s_version
     project.git("merge", "--quiet", "--no-edit", project.branch)
 
 
-@pytest.mark.parametrize("point", ["branch_made", "documents_noted"])
+@pytest.mark.parametrize("point", sampled(["branch_made", "documents_noted"], "branch_made"))
 def test_a_kill_while_the_branch_begins_leaves_nothing_modified(project: Project, point: str) -> None:
     assert drive(project, "die", point, "1") == KILLED
 

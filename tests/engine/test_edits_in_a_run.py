@@ -48,7 +48,7 @@ EDITS = {
 def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: Path) -> None:
     project = reached(tmp_path, "\n".join(EDITS.values()))
 
-    ended = project.loop()
+    ended = project.loop(agents=2)
 
     assert [commit for commit in project.subjects() if "changes by hand" in commit] == []
     assert "nothing" not in project.code("docs/features/login/prd.json")
@@ -94,7 +94,7 @@ def test_after_a_kill_the_edits_of_the_dead_run_are_set_aside(tmp_path: Path) ->
     assert drive(project, "die", "agent_ended", "1") == KILLED
     project.play(stories={"*": [works()]})
 
-    ended = project.loop()
+    ended = project.loop(agents=2)
 
     assert "SPEC.md was changed while an agent ran without a sandbox" in ended.text
     assert project.code("docs/features/login/SPEC.md") == SPEC
@@ -105,7 +105,7 @@ def test_after_a_kill_the_edits_of_the_dead_run_are_set_aside(tmp_path: Path) ->
 def test_a_document_of_another_feature_that_changes_meanwhile_is_flagged(tmp_path: Path) -> None:
     project = reached(tmp_path, "mkdir -p docs/features/other; touch docs/features/other/APPROVED")
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert "docs/features/other/APPROVED: changed during the run" in ended.text
     assert "docs/features/other/APPROVED" in str(project.story("US-001")["evidence"]["warnings"])
@@ -116,7 +116,7 @@ def test_where_the_branch_that_is_checked_out_tracks_the_document_it_is_put_back
     project.git("add", "docs")
     project.git("commit", "--quiet", "-m", "docs: the plan")
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.read("SPEC.md") == SPEC
     assert project.git("status", "--porcelain", "--", "docs/features/login/SPEC.md") == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,13 +88,6 @@ def fetched(p: Project) -> None:
     p.git("reset", "--quiet", "--hard", "main~1")
 
 
-def seen_from_an_older_branch(p: Project) -> None:
-    p.git("branch", "ralph/other", "main")
-    merged(p)
-    p.git("branch", "-D", p.branch)
-    p.git("switch", "--quiet", "ralph/other")
-
-
 def deleted(merge: Callable[[Project], None]) -> Callable[[Project], None]:
     def both(p: Project) -> None:
         merge(p)
@@ -104,21 +96,13 @@ def deleted(merge: Callable[[Project], None]) -> Callable[[Project], None]:
     return both
 
 
-def merged_and_still_checked_out(p: Project) -> None:
-    merged(p)
-    p.git("switch", "--quiet", p.branch)
-
-
 MERGES: dict[str, Callable[[Project], None]] = {
     "merged": merged,
-    "merged, branch deleted": deleted(merged),
-    "merged and still checked out": merged_and_still_checked_out,
     "squashed": squashed,
     "squashed, branch deleted": deleted(squashed),
     "squashed without documents": squashed_without_documents,
     "rebased": rebased,
     "fetched": fetched,
-    "from an older branch": seen_from_an_older_branch,
 }
 
 
@@ -182,18 +166,6 @@ def test_what_is_left_to_do_keeps_it_open(published: Project, what: str) -> None
     assert life(published) == expected
 
 
-@pytest.mark.parametrize("how", ["--no-ff", "--squash"])
-def test_a_feature_that_was_published_and_merged_costs_no_call_of_git(
-    published: Project, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published.git("switch", "--quiet", "main")
-    published.git("merge", "--quiet", how, published.branch)
-    commit(published)
-    monkeypatch.setattr("ralphy.engine.feature.features.is_squashed", None)
-    monkeypatch.setattr("ralphy.engine.workspace.checkout.is_ancestor", None)
-    assert life(published) == "merged"
-
-
 def test_a_branch_of_another_name_is_found_by_what_its_prd_says(published: Project) -> None:
     published.plan(*published.prd()["userStories"], branchName="ralph/renamed")
     commit(published)
@@ -232,12 +204,3 @@ def test_the_one_open_feature_is_meant_without_a_name(published: Project) -> Non
     assert caught.value.hint == "name one of them"
     with pytest.raises(NotFound, match="no feature in docs/features/"):
         only_open([], "docs/features")
-
-
-def test_a_night_of_many_stories_keeps_only_the_last_prd_json_files_in_memory(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    with closing(Checkout.of(git.discover(project.repo, project.env))) as checkout:
-        for number in range(1000):
-            checkout.keep_prd(f"{number}", None)
-        assert "999" in checkout.prds
-        assert len(checkout.prds) < 10

@@ -37,7 +37,7 @@ test("add", () => {
 
 def assert_nothing_flagged(project: Project) -> None:
     project.play()
-    project.loop()
+    project.loop(agents=2)
     assert project.landed() == ["login/US-001", "login/US-002"]
     for name in ("US-001", "US-002"):
         evidence = project.story(name)["evidence"]
@@ -53,8 +53,8 @@ def test_in_a_project_with_pytest(tmp_path: Path) -> None:
     ("which", "run"),
     [
         ("python", f"{sys.executable} -m unittest discover -v"),
-        pytest.param("node", "node --test", marks=pytest.mark.skipif(
-            not shutil.which("node"), reason="node is not installed")),
+        pytest.param("node", "node --test", marks=[pytest.mark.soak, pytest.mark.skipif(
+            not shutil.which("node"), reason="node is not installed")]),
     ],
 )  # fmt: skip
 def test_in_a_project_with_another_runner(which: str, run: str, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,7 +20,7 @@ from ralphy.errors import ExitCode
 from ralphy.git import commands as git
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.pool import Pool
-from tests.engine.building import ROOT, Project, assert_clean, beside, breaks, build, open_feature, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, beside, breaks, build, open_feature, story, works
 from tests.engine.nights import played_once
 
 DAY_S = 86400
@@ -33,7 +32,7 @@ def tried(tmp_path: Path) -> Project:
     """A story with two failed attempts and a landed one, settings that keep three attempts of a story."""
     project = build(tmp_path, story("US-001"), limits={"keep_attempts": 3})
     project.play(stories={"US-001": [breaks(), breaks(), works()]})
-    project.loop()
+    project.loop(agents=3)
     return project
 
 
@@ -53,31 +52,28 @@ def keep(project: Project, name: str, at: int) -> str:
     return f"refs/ralphy/login/{name}"
 
 
-def test_of_each_story_the_newest_attempts_stay_and_all_of_two_weeks(tried: Project) -> None:
+def test_the_newest_attempts_stay_and_all_of_two_weeks_and_what_is_packed_is_read_as_before(tried: Project) -> None:
     old = [keep(tried, f"US-009/attempt-{n}", LONG_AGO + n) for n in range(6)]
     young = [keep(tried, f"US-008/attempt-{n}", int(time.time()) - n) for n in range(6)]
     agents = keep(tried, "US-009/agent-r1", LONG_AGO)
-    before = tried.refs()
+    before, landed, reflog = tried.refs(), tried.landed(), tried.git("reflog", "--all")
+    (tried.repo / "lost.txt").write_text("an hour's work\n")
+    blob = tried.git("hash-object", "-w", "lost.txt")  # an object that a person may look for
+    (tried.repo / "lost.txt").unlink()
 
-    code, said = tried.call("gc")
+    with tried.start("gc", "--json", stdout=subprocess.PIPE) as process:
+        value = json.loads(process.communicate(timeout=PATIENCE_S)[0])
 
-    assert code == ExitCode.DONE, said
-    assert set(before) - set(tried.refs()) == set(old[:3])
+    assert (value["schema"], value["ok"], value["packed"]) == ("ralphy/gc@1", True, True)
+    assert set(before) - set(tried.refs()) == set(old[:3]) == set(value["refs"])
     assert {*old[3:], *young, agents} <= set(tried.refs())
-    assert_clean(tried)
-
-
-def test_what_is_packed_is_read_as_before_and_the_work_goes_on(tried: Project) -> None:
+    assert tried.git("cat-file", "-p", blob) == "an hour's work"
+    assert tried.git("reflog", "--all") == reflog
+    assert not list((tried.repo / ".git" / "refs" / "ralphy").rglob("attempt-*"))
     tried.plan(*tried.prd()["userStories"], story("US-002"))
     tried.play(stories={"US-002": [breaks(), works()]})
-    landed = tried.landed()
-
-    assert tried.call("gc")[0] == ExitCode.DONE
-
-    assert not list((tried.repo / ".git" / "refs" / "ralphy").rglob("attempt-*"))
-    tried.loop()
+    tried.loop(agents=2)
     assert tried.landed() == [*landed, "login/US-002"]
-    assert tried.refs("refs/ralphy/login/US-001") == [f"refs/ralphy/login/US-001/attempt-{n}" for n in (1, 2)]
     assert [run["mode"] for run in tried.journal("run") if run.get("story") == "US-002"] == ["fresh", "heal"]
     assert_clean(tried)
 
@@ -97,18 +93,6 @@ def test_a_dry_run_names_what_would_go_and_touches_nothing(tried: Project) -> No
     assert [ref for ref, _ in litter.refs] == old[:1]
     assert tried.refs() == before
     assert "count: 0" not in said.stdout.splitlines()
-
-
-def test_an_object_that_a_person_may_look_for_is_still_there(tried: Project) -> None:
-    (tried.repo / "lost.txt").write_text("an hour's work\n")
-    blob = tried.git("hash-object", "-w", "lost.txt")
-    (tried.repo / "lost.txt").unlink()
-    reflog = tried.git("reflog", "--all")
-
-    assert tried.call("gc")[0] == ExitCode.DONE
-
-    assert tried.git("cat-file", "-p", blob) == "an hour's work"
-    assert tried.git("reflog", "--all") == reflog
 
 
 def test_old_outboxes_and_set_aside_files_go_and_young_ones_stay(tried: Project) -> None:
@@ -155,15 +139,6 @@ def test_a_loop_that_has_left_much_lying_about_packs_at_its_end(
     assert project.landed() == ["login/US-001"]
     assert not any("packed loose" in line for line in project.loop().said)
     assert_clean(project)
-
-
-def test_gc_answers_in_json(tried: Project) -> None:
-    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", "gc", "--json"], cwd=tried.repo, check=True,
-                          env={**tried.env, "PYTHONPATH": str(ROOT)}, capture_output=True)  # fmt: skip
-    value = json.loads(done.stdout)
-
-    assert (value["schema"], value["ok"], value["refs"], value["refs_kept"]) == ("ralphy/gc@1", True, [], 2)
-    assert value["packed"] is True
 
 
 def test_lanes_that_are_ready_leave_the_agents_lay_out_nothing_to_remove(tmp_path: Path) -> None:

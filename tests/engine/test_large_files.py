@@ -26,7 +26,13 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     """A repository with one large file, in each kind of lane; its checks want contents, not pointers."""
     if request.param == "sandbox":
         request.getfixturevalue("sandbox")
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 2})
+    project = build(
+        tmp_path,
+        story("US-001"),
+        story("US-002", priority=2),
+        limits={"max_attempts": 2},
+        gates={"spec": "auto", "qa": "auto"},
+    )
     for verb in ("clean", "smudge"):
         words = [sys.executable, git_lfs.__file__, verb]
         project.git("config", f"filter.lfs.{verb}", shlex.join(words))
@@ -49,48 +55,26 @@ def pointer_to(text: str) -> str:
     return git_lfs.pointer(hashlib.sha256(text.encode()).hexdigest(), len(text)).decode()
 
 
-def test_a_large_file_that_an_agent_writes_lands_with_its_content(project: Project) -> None:
-    project.play(stories={"US-001": [works(write={"new.bin": TEXT})], "US-002": [works(write={"old.bin": "now\n"})]})
+def test_a_large_file_lands_with_its_content_and_a_pointer_to_nothing_is_refused(project: Project) -> None:
+    project.git("init", "--quiet", "--bare", str(project.repo.parent / "remote.git"))
+    project.git("remote", "add", "origin", str(project.repo.parent / "remote.git"))
+    broken = {"write": {"new.bin": TEXT, "src/base.py": "BROKEN = (\n"}}
+    project.play(stories={"US-001": [works(**broken), works(write={"src/base.py": "BASE = 2\n"})],
+                          "US-002": [works(write={"lost.bin": pointer_to("lost\n")}),
+                                     works(write={"old.bin": "now\n"}, delete=["lost.bin"])]})  # fmt: skip
 
-    project.loop()
+    ended = project.loop()
 
+    assert "lost.bin is a pointer of Git LFS to content that nobody has: write the file itself" in ended.text
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert project.code("new.bin") == pointer_to(TEXT)
     assert project.code("old.bin") == pointer_to("now\n")
     assert is_stored(project, TEXT) and is_stored(project, "now\n")
+    upload = "run `git lfs push origin ralph/login`"
+    assert f"new.bin, old.bin are in Git LFS, which Ralphy does not upload; {upload}" in ended.text
     project.switch(project.branch)
     assert (project.repo / "new.bin").read_text(encoding="utf-8") == TEXT
     assert project.git("status", "--porcelain") == ""
-
-
-def test_a_large_file_of_a_rejected_attempt_is_there_for_the_next_one(project: Project) -> None:
-    broken = {"write": {"new.bin": TEXT, "src/base.py": "BROKEN = (\n"}}
-    project.play(stories={"US-001": [works(**broken), works(write={"src/base.py": "BASE = 2\n"})], "*": [works()]})
-
-    project.loop()
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.code("new.bin") == pointer_to(TEXT)
-
-
-def test_a_person_is_told_how_to_upload_what_was_pushed_as_pointers(project: Project, tmp_path: Path) -> None:
-    project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
-    project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
-    project.configure(gates={"spec": "auto", "qa": "auto"})
-    project.play(stories={"US-001": [works(write={"new.bin": TEXT})], "US-002": [works()]})
-
-    ended = project.loop()
-
-    assert "new.bin is in Git LFS, which Ralphy does not upload; run `git lfs push origin ralph/login`" in ended.text
-
-
-def test_a_pointer_to_nothing_is_refused(project: Project) -> None:
-    project.play(stories={"US-001": [works(write={"new.bin": pointer_to("lost\n")})], "US-002": [works()]})
-
-    ended = project.loop()
-
-    assert "new.bin is a pointer of Git LFS to content that nobody has: write the file itself" in ended.text
-    assert project.landed() == ["login/US-002"]
 
 
 def test_a_pointer_that_moves_without_its_content_is_let_through(project: Project) -> None:
@@ -102,6 +86,6 @@ def test_a_pointer_that_moves_without_its_content_is_let_through(project: Projec
     moves = works(run=[["mv", "far.bin", "moved.bin"]])
     project.play(stories={"US-001": [moves], "US-002": [works()]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.code("moved.bin") == pointer_to("lost\n")

@@ -17,6 +17,7 @@ import pytest
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
 from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.sampling import sampled
 
 STORIES = ["login/US-001", "login/US-002"]
 
@@ -61,7 +62,9 @@ def test_a_person_who_does_something_else_at_each_milestone_keeps_it_all(tmp_pat
     require_undisturbed(tmp_path, "main", *TURNS)
 
 
-@pytest.mark.parametrize(("act", "stands"), [("rebases", "ralph/login"), ("edits prd.json", "main")])
+@pytest.mark.parametrize(
+    ("act", "stands"), sampled([("rebases", "ralph/login"), ("edits prd.json", "main")], ("rebases", "ralph/login"))
+)
 @pytest.mark.fault("M6")
 def test_who_rewrites_what_ralphy_wrote_at_each_milestone_keeps_every_story(
     tmp_path: Path, act: str, stands: str
@@ -92,8 +95,8 @@ def require_undisturbed(tmp_path: Path, stands: str, *acts: str) -> None:
 
 
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["", "commits again"])
-@pytest.mark.parametrize("point", [pytest.param("intent_recorded", marks=pytest.mark.soak), "refs_moved"])
+@pytest.mark.parametrize(("point", "again"), sampled([("intent_recorded", False), ("refs_moved", False),
+                                                      ("refs_moved", True)], ("refs_moved", False)))  # fmt: skip
 def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothing(
     tmp_path: Path, point: str, again: bool
 ) -> None:
@@ -117,12 +120,12 @@ def test_a_kill_while_work_that_a_stale_commit_undid_is_brought_back_loses_nothi
     assert_clean(project)
 
 
+# what is edited, and where Ralphy is killed then
+ADOPTED = [("progress.txt", "edits_adopted"), ("prd.json", "refs_moved"), ("prd.json", "edits_adopted")]
+
+
 @pytest.mark.fault("M6", "P1")
-@pytest.mark.parametrize("point", [pytest.param("refs_moved", marks=pytest.mark.soak), "edits_adopted"])
-@pytest.mark.parametrize(
-    "name",
-    [*(pytest.param(name, marks=pytest.mark.soak) for name in ("progress.txt", "stories/US-001.md")), "prd.json"],
-)
+@pytest.mark.parametrize(("name", "point"), sampled(ADOPTED, ("prd.json", "edits_adopted")))
 def test_a_kill_while_an_edit_is_adopted_adopts_it_once(tmp_path: Path, name: str, point: str) -> None:
     project = a_feature(tmp_path, is_pushed=False)
     project.play(stories={"*": [works()]})

@@ -41,7 +41,12 @@ def for_pull_request(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize(
-    ("make", "step"), [(for_spec, "spec"), (for_review, "qa"), (for_pull_request, "pr")], ids=["spec", "qa", "pr"]
+    ("make", "step"),
+    [
+        pytest.param(for_spec, "spec", id="spec"),
+        pytest.param(for_review, "qa", id="qa", marks=pytest.mark.soak),
+        pytest.param(for_pull_request, "pr", id="pr"),
+    ],
 )
 def test_a_steps_question_is_paid_once_waits_and_its_answer_reaches_the_next_run(
     tmp_path: Path, make: Callable[[Path], Project], step: str
@@ -89,7 +94,7 @@ def test_what_a_split_asks_holds_up_its_story_alone_and_the_answer_reaches_the_s
     assert unsplit.statuses() == {"A": "blocked", "B": "completed"}
     assert "waiting for an answer in QUESTIONS.md: A" in ended.rest.reason
     answer(unsplit, "by layer")
-    assert unsplit.loop().runs == ["A", "A-1", "A", "qa"]
+    assert unsplit.loop(agents=3).runs == ["A", "A-1", "A"]
     assert "The answer: by layer" in unsplit.prompts("split-A")[-1]
     assert_clean(unsplit)
 

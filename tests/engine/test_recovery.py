@@ -45,35 +45,33 @@ def test_a_story_reverted_after_a_kill_stays_open(died: Project) -> None:
     died.git("revert", "--no-edit", died.commit_of(FIRST))
     revert = died.git("rev-parse", "HEAD")
 
-    ended = died.loop()
+    ended = died.loop(agents=2)
 
-    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert ended.runs == [FIRST, SECOND]
     assert revert in died.git("rev-list", f"main..{died.branch}").splitlines()
     assert died.landed() == ["login/US-001", "login/US-001", "login/US-002"]
     assert_clean(died)
 
 
-@pytest.mark.parametrize("point", sampled(["refs_moved", "files_replaced"], "refs_moved"))
-def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(two: Project, point: str) -> None:
-    killed(two, point, 2)
-    two.switch()
-    two.git("revert", "--no-edit", two.commit_of(SECOND))
+def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(landing: Project) -> None:
+    landing.switch()
+    landing.git("revert", "--no-edit", landing.commit_of(SECOND))
 
-    ended = two.loop()
+    ended = landing.loop(agents=1)
 
-    assert ended.runs == [SECOND, "qa"]
-    assert two.landed().count("login/US-002") == 2
-    assert two.subjects("Revert")
-    assert_clean(two)
+    assert ended.runs == [SECOND]
+    assert landing.landed().count("login/US-002") == 2
+    assert landing.subjects("Revert")
+    assert_clean(landing)
 
 
 def test_another_story_reverted_after_a_landing_that_was_cut_short(landing: Project) -> None:
     landing.switch()
     landing.git("revert", "--no-edit", landing.commit_of(FIRST))
 
-    ended = landing.loop()
+    ended = landing.loop(agents=1)
 
-    assert ended.runs == [FIRST, "qa"]
+    assert ended.runs == [FIRST]
     assert landing.landed() == ["login/US-001", "login/US-002", "login/US-001"]
     assert_clean(landing)
 
@@ -86,9 +84,9 @@ def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project) -
     for point in ("attempt_kept", "run_recorded", "run_recorded"):
         killed(two, point)
 
-    ended = two.loop()
+    ended = two.loop(agents=2)
 
-    assert ended.runs == [FIRST, SECOND, "qa"]
+    assert ended.runs == [FIRST, SECOND]
     assert two.landed() == ["login/US-001", "login/US-002"]
     assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
     assert two.trailer("Ralphy-Attempt", two.commit_of(FIRST)) == "1"
@@ -102,26 +100,31 @@ def test_the_outbox_of_a_run_that_ended_before_a_kill_goes_with_the_next_run(two
     outboxes = two.folder / ".ralphy" / "outbox"
     left = {path.name for path in outboxes.iterdir()}
     assert left
-    two.loop()
+    two.loop(agents=1)
     assert left.isdisjoint(path.name for path in outboxes.iterdir())
 
 
-def test_half_written_files_of_a_dead_ralphy_vanish(two: Project) -> None:
+def test_half_written_files_of_a_dead_ralphy_vanish_and_lies_of_its_agent_are_not_believed(two: Project) -> None:
+    lies = {**works(), "cheat": {"mark_passed": True}, "commit": "feat: all done"}
+    two.play(stories={FIRST: [lies, works()], "*": [works()]})
     killed(two, "agent_ended")
     two.write(".prd.json.tmp-4711", "{")
     two.write("stories/.US-001.md.tmp-4711", "#")
 
-    two.loop()
+    ended = two.loop(agents=2)
 
+    assert ended.runs == [FIRST, SECOND]
+    assert "feat: all done" not in two.subjects()
     assert list(two.folder.rglob("*.tmp-*")) == []
     assert "tmp-" not in two.git("log", "--name-only", "--format=")
+    assert_clean(two)
 
 
 def test_a_hard_reset_after_a_kill_stands(died: Project) -> None:
     died.switch()
     died.git("reset", "--quiet", "--hard", "HEAD~1")
 
-    assert died.loop().runs == [FIRST, SECOND, "qa"]
+    assert died.loop(agents=2).runs == [FIRST, SECOND]
     assert died.landed() == ["login/US-001", "login/US-002"]
     assert_clean(died)
 
@@ -132,9 +135,9 @@ def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: P
     two.switch(branch)
     (two.repo / "src" / "base.py").write_text("MINE = 1\n")
 
-    ended = two.loop()
+    ended = two.loop(agents=1)
 
-    assert ended.runs == [SECOND, "qa"]
+    assert ended.runs == [SECOND]
     assert two.git("symbolic-ref", "--short", "HEAD") == branch
     assert (two.repo / "src" / "base.py").read_text() == "MINE = 1\n"
     assert two.code("src/base.py") == "BASE = 1\n"
@@ -142,29 +145,18 @@ def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: P
     assert_clean(two)
 
 
-def test_a_tracked_file_that_a_dead_agent_changed_and_hid_by_index_bits_is_in_its_attempt_alone(two: Project) -> None:
+def test_reset_after_a_kill_clears_what_the_dead_run_left_and_hid_by_index_bits(two: Project) -> None:
     hide = ["git", "update-index", "--assume-unchanged", "src/base.py"]
     two.play(stories={FIRST: [works(run=hide, append={"src/base.py": "HALF = 1\n"}), works()], "*": [works()]})
     killed(two, "agent_ended")
 
     assert two.call("reset", "login")[0] == 0
-    two.loop()
 
+    assert_clean(two)
+    assert two.loop(agents=2).runs == [FIRST, SECOND]
     assert two.git("show", "refs/ralphy/login/US-001/attempt-1:src/base.py") == "BASE = 1\nHALF = 1"
     assert two.code("src/base.py") == "BASE = 1\n"
     assert two.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(two)
-
-
-def test_a_dead_agents_committed_lies_about_the_stories_are_not_believed(two: Project) -> None:
-    lies = {**works(), "cheat": {"mark_passed": True}, "commit": "feat: all done"}
-    two.play(stories={FIRST: [lies, works()], "*": [works()]})
-    killed(two, "agent_ended")
-
-    ended = two.loop()
-
-    assert ended.runs == [FIRST, SECOND, "qa"]
-    assert "feat: all done" not in two.subjects()
     assert_clean(two)
 
 
@@ -174,7 +166,7 @@ def test_settings_that_a_dead_agent_changed_are_never_in_force(two: Project) -> 
     settings = (two.repo / ".ralphy" / "config.yaml").read_text()
     killed(two, "agent_ended")
 
-    ended = two.loop(runs=49)
+    ended = two.loop(agents=1)
 
     assert ended.runs == [FIRST]
     assert (two.repo / ".ralphy" / "config.yaml").read_text() == settings
@@ -187,33 +179,24 @@ def two_checks_off(project: Project) -> str:
     return (project.repo / ".ralphy" / "config.yaml").read_text().replace('"run"', '"timeout_s": 1, "run"')
 
 
-def test_reset_after_a_kill_clears_what_the_dead_run_left(two: Project) -> None:
-    killed(two, "agent_ended")
-
-    assert two.call("reset", "login")[0] == 0
-
-    assert_clean(two)
-    assert two.loop().runs == [FIRST, SECOND, "qa"]
-
-
 def test_redo_after_a_kill_does_not_lose_its_word(died: Project) -> None:
     assert died.call("redo", FIRST, "login")[0] == 0
 
     assert died.statuses()[FIRST] == "pending"
     died.play(stories={"*": [works(append={"again.py": "{{slug}} = 1\n"})]})
-    assert died.loop().runs == [FIRST, SECOND, "qa"]
+    assert died.loop(agents=2).runs == [FIRST, SECOND]
     assert_clean(died)
 
 
 def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:
     project = build(tmp_path, story(FIRST))
     project.play(stories={FIRST: [works(question="Which colour?"), works()]})
-    project.loop()
+    project.loop(agents=1)
     project.write("QUESTIONS.md", project.read("QUESTIONS.md").replace("Answer:\n", "Answer: as green as grass\n"))
     landings = 2  # the adoption of the answered file, then the answer itself
     killed(project, "refs_moved", landings)
 
-    project.loop()
+    project.loop(agents=1)
 
     assert "as green as grass" in project.prompts("story-US-001")[-1]
     assert project.landed() == ["login/US-001"]
@@ -278,18 +261,6 @@ def test_a_kill_in_a_review_leaves_no_commit_of_its_agents(two: Project) -> None
 
 
 @pytest.mark.fault("G3")
-def test_a_person_may_work_on_main_while_the_spec_is_written(tmp_path: Path) -> None:
-    project = build(tmp_path, gates={"spec": "human"})
-    mine = ["git", "-C", str(project.repo), "commit", "--quiet", "--allow-empty", "-m", "mine"]
-    project.play(spec=[{"default": True, "run": mine}])
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
-    assert project.git("log", "-1", "--format=%s", "main") == "mine"
-
-
-@pytest.mark.fault("G3")
 def test_a_revert_during_a_run_stands_and_the_work_is_kept(two: Project) -> None:
     reverts = f"cd {two.repo} && git switch --quiet {two.branch} && git revert --no-edit HEAD"
     two.play(stories={SECOND: [works(run=["sh", "-c", reverts]), works()], "*": [works()]})
@@ -309,7 +280,7 @@ def test_processes_of_a_dead_run_are_ended_by_the_next_start(two: Project) -> No
     killed(two, "run_recorded")
     leftover = os.posix_spawn("/bin/sleep", ["sleep", "600"], {"RALPHY_REPO": f"{os.getuid()}:{two.repo}/.git"})
 
-    ended = two.loop()
+    ended = two.loop(agents=1)
 
     assert os.waitpid(leftover, 0)[1] == signal.SIGKILL
     assert any("still alive" in line for line in ended.said)

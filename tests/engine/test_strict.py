@@ -43,7 +43,7 @@ def test_an_address_of_the_model_that_is_none_is_said(tmp_path: Path) -> None:
 
 
 def test_a_change_of_the_level_between_two_stories_flags_nothing(tmp_path: Path) -> None:
-    levels = ("strict", "minimal", "minimal", "strict", "strict")
+    levels = ("strict", "minimal", "strict")
     project = strict(tmp_path, *(story(f"US-00{number}", priority=number) for number in range(1, len(levels) + 1)))
     for level in levels:
         assert project.call("loop", "login", "--max-iterations", "1", "--safety-level", level)[0] == ExitCode.BUDGET
@@ -52,13 +52,31 @@ def test_a_change_of_the_level_between_two_stories_flags_nothing(tmp_path: Path)
     assert [found.get("warnings") for found in evidence] == [None] * len(levels)
 
 
+OPENED = """
+import os, pathlib, sys
+rules = (pathlib.Path.home() / '.claude/settings.json').read_text()  # of a claude that is started by hand
+wrong = [word for word in ('Bash(git push:*)', 'Read(~/.ssh/**)') if word not in rules]
+wrong += ["proxy"] * (os.environ.get('HTTPS_PROXY') != 'http://127.0.0.1:3128')
+open(CACHE, 'w').write('kept')
+sys.exit(bool(wrong))
+"""
+
+
 @pytest.mark.fault("A14")
-def test_a_story_is_done_in_the_closed_sandbox(tmp_path: Path) -> None:
-    project = strict(tmp_path)
-    ended = project.loop()
-    assert project.statuses() == {"US-001": "completed"}
+def test_a_story_is_done_in_the_closed_sandbox_with_what_the_settings_open(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    code = f"CACHE = {str(cache / 'x')!r}\n{OPENED}"
+    project = looks(strict(tmp_path, checks_network=True, writable=[str(cache)]), code)
+    project.play(stories={"US-001": [works(run="git commit --allow-empty -m mine")]})
+
+    ended = project.loop(agents=1)
+
+    assert project.statuses() == {"US-001": "completed"}, ended.text
     assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
     assert project.trailer("Ralphy-Story", project.commit_of("US-001")) == "login/US-001"
+    assert project.subjects("mine") == []
+    assert (cache / "x").read_text() == "kept"
     assert_clean(project)
 
 
@@ -98,34 +116,10 @@ def test_what_runs_in_it_sees_a_bare_system(tmp_path: Path, private_home: Path) 
     with socket.create_server(("127.0.0.1", 0)) as server:
         facts = f"HOME, ROOT, PORT = {str(private_home)!r}, {str(ROOT)!r}, {server.getsockname()[1]}\n"
         project = looks(strict(tmp_path), facts + CLOSED)
-        ended = project.loop()
+        ended = project.loop(agents=1)
     assert project.statuses() == {"US-001": "completed"}, ended.text
     assert not (ROOT / "canary").exists()
     assert not (private_home / ".claude").exists()
-
-
-def test_a_claude_that_is_started_in_it_by_hand_has_the_deny_rules(tmp_path: Path) -> None:
-    code = "import pathlib, sys\nrules = (pathlib.Path.home() / '.claude/settings.json').read_text()\n"
-    code += "sys.exit(any(word not in rules for word in ('Bash(git push:*)', 'Read(~/.ssh/**)')))\n"
-    project = looks(strict(tmp_path), code)
-    project.loop()
-    assert project.statuses() == {"US-001": "completed"}
-
-
-def test_checks_reach_the_named_hosts_only_when_told(tmp_path: Path) -> None:
-    code = "import os, sys\nsys.exit(os.environ.get('HTTPS_PROXY') != 'http://127.0.0.1:3128')\n"
-    project = looks(strict(tmp_path, checks_network=True), code)
-    project.loop()
-    assert project.statuses() == {"US-001": "completed"}
-
-
-def test_a_cache_that_is_named_can_be_written(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    project = looks(strict(tmp_path, writable=[str(cache)]), f"open({str(cache / 'x')!r}, 'w').write('kept')\n")
-    project.loop()
-    assert project.statuses() == {"US-001": "completed"}
-    assert (cache / "x").read_text() == "kept"
 
 
 def test_everything_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
@@ -168,11 +162,3 @@ def test_an_agent_that_does_not_start_in_it_ends_it_before_anything_is_done(tmp_
     assert "does not start in the sandbox" in said
     assert "safety.ro_paths" in said
     assert project.journal("run") == []
-
-
-def test_a_commit_of_an_agents_is_the_lanes_alone(tmp_path: Path) -> None:
-    project = strict(tmp_path)
-    project.play(stories={"US-001": [works(run="git commit --allow-empty -m mine")]})
-    project.loop()
-    assert project.statuses() == {"US-001": "completed"}
-    assert project.subjects("mine") == []

@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.engine.building import Project, assert_clean, build, story, works
+from tests.engine.building import Project, build, story, works
+from tests.sampling import sampled
 
 # Writes to a control file from a program that no rule foresees.
-SNEAKY = "import pathlib; pathlib.Path('{path}').write_text('HACK')"
 
 
 def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
@@ -42,7 +42,7 @@ def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> 
     project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f'python3 -c "{look}"'}],
                     safety={"writable": [str(seen.parent)]})  # fmt: skip
     project.play(stories={"US-001": [works(run=f"sh -c 'cat /proc/1/comm >> {seen}'")]})
-    ended = project.loop()
+    ended = project.loop(agents=1)
     assert project.statuses() == {"US-001": "completed"}
     assert set(seen.read_text().split()) == {"bwrap"}
     assert sum("in a bubblewrap sandbox" in line for line in ended.said) == 1
@@ -61,12 +61,12 @@ def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None,
         Path(made, "more").write_text("fine\n")
         project.env["WORDS"] = f"{made}/more"
         project.play(stories={"US-001": [works(run=f"sh -c '{write} || true'")]})
-        ended = project.loop()
+        ended = project.loop(agents=1)
         assert project.statuses() == {"US-001": "completed"}, ended.text
         assert {path.name for path in folder.iterdir()} == {"words", "look.sh"}
 
 
-@pytest.mark.parametrize("named", ["./look.sh", "look.sh"])
+@pytest.mark.parametrize("named", sampled(["./look.sh", "look.sh"], "look.sh"))
 def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy_was_called(
     named: str, sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,24 +81,9 @@ def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy
     project.git("commit", "--quiet", "-m", "test: a look")
     for place in (tmp_path, project.repo):
         monkeypatch.chdir(place)
-        project.loop()
+        project.loop(agents=1)
         assert set(seen.read_text().split()) == {"bwrap"}
     assert project.statuses() == {"US-001": "completed"}
-
-
-@pytest.mark.fault("A4")
-def test_in_the_sandbox_control_files_are_out_of_reach(sandbox: None, tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    prd = project.folder / "prd.json"
-    write = SNEAKY.format(path=prd)
-    project.play(
-        stories={"US-001": [works(write={str(prd): "{}", "src/a.py": "A = 1\n"}, run=f'python3 -c "{write}"')]}
-    )
-    ended = project.loop()
-    assert project.statuses() == {"US-001": "completed"}
-    assert not any("put back" in line for line in ended.said)
-    assert project.set_aside() == []
-    assert_clean(project)
 
 
 @pytest.mark.parametrize("script", ["", "echo 'bwrap: Creating new namespace failed' >&2; exit 1"])
@@ -108,7 +93,7 @@ def test_without_bubblewrap_the_work_goes_on_with_a_warning(
     monkeypatch.delenv("RALPHY_SAFETY_SANDBOX")
     project = build(tmp_path, story("US-001"), story("US-002"))
     without_bwrap(project, tmp_path, script)
-    ended = project.loop()
+    ended = project.loop(agents=2)
     assert set(project.statuses().values()) == {"completed"}
     [warning] = [line for line in ended.said if line.startswith("safety:")]
     assert "WITHOUT a sandbox" in warning
@@ -133,7 +118,7 @@ def test_a_compulsory_sandbox_that_is_missing_ends_it_before_the_first_agent(
 
 def test_minimal_has_no_settings_of_its_own_and_says_so(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
-    ended = project.loop()
+    ended = project.loop(agents=1)
     assert any("minimal: no sandbox" in line for line in ended.said)
     assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings").exists()
 
