@@ -61,7 +61,7 @@ def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None,
         Path(made, "more").write_text("fine\n")
         project.env["WORDS"] = f"{made}/more"
         project.play(stories={"US-001": [works(run=f"sh -c '{write} || true'")]})
-        ended = project.loop(agents=1)
+        ended = project.loop()
         assert project.statuses() == {"US-001": "completed"}, ended.text
         assert {path.name for path in folder.iterdir()} == {"words", "look.sh"}
 
