@@ -20,7 +20,7 @@ from tests.e2e import claude_cli
 
 FEATURE = "login"
 BRANCH = f"ralph/{FEATURE}"
-PATIENCE_S = 200.0
+PATIENCE_S = 400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def troubled_night() -> dict[str, list[Any]]:
     }
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.fault("N1", "N2", "N4")
 def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chance(
     git_repo: Path, private_home: Path
