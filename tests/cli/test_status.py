@@ -247,7 +247,7 @@ def test_where_there_is_no_utf8_signs_are_spelled(made: Make) -> None:
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     argv = [sys.executable, "-P", "-m", "ralphy", "status"]
     ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
-    assert "  . US-001 ?ber -> + (pending)\n  + US-002" in ended.stdout
+    assert "  . US-001 ?ber > + (pending)\n  + US-002" in ended.stdout
 
 
 def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
