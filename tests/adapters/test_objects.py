@@ -239,26 +239,3 @@ def test_an_object_is_not_written_through_what_lies_in_its_way(
     assert not named.exists()
     assert victim.read_text() == "not to be touched"
     objects.close()
-
-
-@pytest.mark.parametrize("kind", ["blob", "tree"])
-def test_a_damaged_object_is_said_and_never_read_as_a_part(git_repo: Path, git: RunGit, kind: str) -> None:
-    objects = Objects(discover(git_repo))
-    rows = {f"file-{n}": Entry("100644", objects.write("blob", b"%d\n" % n)) for n in range(60)}
-    tree = objects.graft("", rows)
-    objects.persist(tree)
-    blob = objects.write("blob", os.urandom(300_000))
-    damaged = blob if kind == "blob" else tree
-    path = git_repo / ".git" / "objects" / damaged[:2] / damaged[2:]
-    data = bytearray(path.read_bytes())
-    data[-40:] = bytes(byte ^ 0xFF for byte in data[-40:])
-    path.chmod(0o644)
-    path.write_bytes(data)
-
-    fresh = Objects(discover(git_repo))
-    with pytest.raises(EnvironmentProblem, match=damaged) as refused:
-        _ = fresh.read(damaged) if kind == "blob" else fresh.entries(tree)
-    assert refused.value.hint == "git fsck"
-    assert fresh.read("HEAD:calc.py") == (git_repo / "calc.py").read_bytes()  # it goes on with what is sound
-    fresh.close()
-    objects.close()

@@ -117,7 +117,8 @@ def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chanc
                                          RALPHY_LIMITS_RETRY_DELAY_S="1"))  # fmt: skip
         project.plan(*({"id": name, "title": f"Story {name}", "priority": number} for number, name in enumerate(NIGHT)))
         assert Project(git_repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN).code == BUDGET
-        called = project.loop("--max-iterations", "12")
+        runs_left = sum(len(outcomes) for outcomes, _ in NIGHT.values()) - 1
+        called = project.loop("--max-iterations", str(runs_left))
 
     assert called.code == BUDGET, called.said
     runs = {name: runs_of(project, name) for name in NIGHT}

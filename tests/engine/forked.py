@@ -40,6 +40,7 @@ def forked(main: Main, *, cwd: Path, env: Mapping[str, str], stdout: int, stderr
             preexec_fn=lambda: become(main, env),
             cwd=cwd,
             start_new_session=True,
+            restore_signals=False,  # a program of Python ignores SIGPIPE
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

@@ -100,7 +100,7 @@ def test_a_story_is_not_begun_with_less_money_than_it_will_take(tmp_path: Path) 
 
     assert (ended.code, ended.runs) == (ExitCode.BUDGET, ["US-001"])
     assert "$0.25 of the budget of $0.75 are left, and US-002 will take about $0.50" in ended.rest.reason
-    assert "start again with a higher --max-cost" in ended.rest.reason
+    assert "run it again with a higher --max-cost" in ended.rest.reason
     assert project.call("loop", "--max-cost", "0.3")[0] == ExitCode.BUDGET
     assert len(project.journal("run")) == 1
     assert project.call("loop", "--max-cost", "0.6")[0] == ExitCode.BUDGET
