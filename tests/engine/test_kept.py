@@ -33,7 +33,9 @@ HOOKS: dict[str, tuple[Files, str]] = {
 def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PYTEST, BASE)
     for name, (change, found) in HOOKS.items():
-        failure = repository.judge({**MORE, **change}).failure
+        judged = repository.judge({**MORE, **change})
+        failure = judged.failure
+        assert name != "fixtures" or judged.runs == {"candidate": 1}
         assert found in failure if found else not failure, (name, failure)
 
 

@@ -27,8 +27,9 @@ from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.kept.edited_tests import is_edited, is_same, only_adds, theirs
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.test_matching import Sources, written_in
+from ralphy.testguard.kept.test_matching import Sources
 from ralphy.testguard.kept.tests_kept import may_go
 from ralphy.testguard.kept.unsilenced import importable, unsilenced
 from ralphy.testguard.read.test_parser import Case
@@ -154,7 +155,7 @@ def _edited(w: Workspace, candidate: Candidate, before: Listing, written: Source
     below = tuple(f"/{place}" for place in places)
     found: dict[str, Entry] = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
-        is_changed = was and (now is None or was.oid != now.oid)
+        is_changed = was and (now is None or was.oid != now.oid) and not _is_added_to(w, path, was, now)
         if was and is_changed and (path in places or path.endswith(below)):
             found |= {path: was} if is_test(path) or _cases_in(written.old, path) else {}
     return found
@@ -165,7 +166,9 @@ def _beside(w: Workspace, candidate: Candidate, written: Sources) -> Mapping[str
     found: dict[str, Entry | None] = {}
     for path, was, now in w.objects.changes(candidate.green, candidate.tree):
         is_counted = was or path.rpartition("/")[2] == "conftest.py"
-        if is_counted and is_test(path) and was != now and not _cases_in([*written.old, *written.new], path):
+        if not (is_counted and is_test(path)) or _cases_in([*written.old, *written.new], path) or was == now:
+            continue
+        if not _is_added_to(w, path, was, now):
             found[path] = was
     return found
 
@@ -199,27 +202,47 @@ def _by_the_check(w: Workspace, candidate: Candidate, asked: _Asked, edits: Edit
     counted = [test for test in red if before.tests.get(test) not in _OUT]
     new = [test for test in counted if before.tests.get(test) != FAILED and test not in w.history.known_red]
     kept = [case for case in written.old if case.path in map(shown, edited) and not may_go(case.shown, removes)]
-    for path, names in written_in(new, kept).items():
+    for path, names in theirs(new, kept).items():
         yield from _sentence(path, names)
     known = {(case.path, case.name) for case in written.old}
     added = [case for case in written.new if (case.path, case.name) not in known]
-    spoken = {name for cases in (kept, added) for names in written_in(new, cases).values() for name in names}
+    spoken = {name for cases in (kept, added) for names in theirs(new, cases).values() for name in names}
     other = [name for name in dict.fromkeys(new) if name not in spoken and not may_go(name, removes)]
     yield from _with_old(beside, [name for name in other if not before.tests or before.tests.get(name) == PASSED])
     yield from () if new else _as_a_whole(asked, told, {**edited, **beside}, red, written)
 
 
 def _edited_files(w: Workspace, candidate: Candidate, _: Listing, written: Sources) -> Mapping[str, Entry]:
-    """The files of tests that were edited, as they were; one that only moved was not."""
-    rows = list(w.objects.changes(candidate.green, candidate.tree))
-    came = {now.oid for _, was, now in rows if now and not was}
-    return {path: was for path, was, now in rows
-            if was and was != now and is_test(path) and _cases_in(written.old, path)
-            and (now or was.oid not in came)}  # fmt: skip
+    """The files of tests that were edited, as they were; a file with another name holds other code, too."""
+    found = {}
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        old = _cases_in(written.old, path)
+        if not (was and old and is_test(path)):
+            continue
+        new = _cases_in(written.new, path)
+        if now and path.endswith(".py"):
+            is_other = not _is_added_to(w, path, was, now)
+        else:
+            is_other = is_edited(_text(w, was), _text(w, now), old, new) if now else not is_same(old, written.new)
+        if is_other:
+            found[path] = was
+    return found
+
+
+def _is_added_to(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> bool:
+    """Was a file of Python only added to, or made, in a way that does not reach tests that are there?"""
+    if now is None or not path.endswith(".py"):
+        return False
+    old, new = (w.objects.read(entry.oid) if entry else b"" for entry in (was, now))
+    return old is not None and new is not None and only_adds(old, new)
 
 
 def _cases_in(cases: Sequence[Case], path: str) -> Sequence[Case]:
     return [case for case in cases if case.path == shown(path)]
+
+
+def _text(w: Workspace, entry: Entry) -> str:
+    return (w.objects.read(entry.oid) or b"").decode("utf-8", "replace")
 
 
 def _as_a_whole(

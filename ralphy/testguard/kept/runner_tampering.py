@@ -15,6 +15,7 @@ from functools import cached_property
 from ralphy.checks.reachability import MAKEFILES, Reach, Read, reach_of
 from ralphy.checks.recipes import SETTINGS, added_lines, recipes_of
 from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.kept.edited_tests import only_adds
 from ralphy.testguard.kept.runner_settings import is_mixed, runner_part
 from ralphy.testguard.substance import is_test
 
@@ -111,7 +112,7 @@ def weaker(path: str, old: str | None, new: str | None, around: Surroundings) ->
 def may_deafen(path: str, old: str | None, new: str | None, around: Surroundings) -> bool:
     """May a check be unable to say no after this change? Then it is asked."""
     if path.endswith(".py") and (path.rpartition("/")[2] == "conftest.py" or "pytest_plugins" in (new or "")):
-        return old != new
+        return not only_adds((old or "").encode(), (new or "").encode())
     if weaker(path, old, new, around):
         return True
     is_followed = _name(path) in (*MAKEFILES, "package.json") or path.endswith(".mk")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ralphy.checks.runner_output import named
 from ralphy.testguard.findings import Kind
 from ralphy.testguard.kept.test_index import Written
 from ralphy.testguard.kept.test_keys import Key, Runs
@@ -86,13 +85,3 @@ def weakness(old: Case, new: Case) -> Kind | None:
     if not old.asserts and old.calls and not new.calls:
         return Kind.EMPTIED
     return Kind.FEWER if len(new.asserts) < len(old.asserts) else None
-
-
-def written_in(names: Iterable[str], cases: Sequence[Case]) -> Mapping[str, Sequence[str]]:
-    """The failing tests that are written among these cases, each once, by the file that they are written in."""
-    first: dict[Case, str] = {}
-    for name in map(named, names):
-        case = next(filter(Key.of(name).means, cases), None)
-        if case:
-            first.setdefault(case, name)
-    return {path: [name for case, name in first.items() if case.path == path] for path in {c.path: 0 for c in first}}
