@@ -110,7 +110,7 @@ def test_a_story_is_not_begun_with_less_money_than_it_will_take(tmp_path: Path) 
 def test_a_run_whose_cost_nobody_knows_is_counted_as_such(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     project = three(tmp_path)
     bell = Bell(tmp_path / "bell")
-    project.play(stories={"*": [{"say": "I begin.", "run": bell.ring, "hang": True}]})
+    project.play(stories={"*": [{"say": "I begin.", "run": bell.ring, "hang": True, "ignore_sigint": True}]})
     with project.start("loop") as process:
         bell.wait()
         process.kill()
