@@ -78,6 +78,15 @@ class Output:
         sys.stdout.write(harmless(text))
         sys.stdout.flush()
 
+    def document(self, text: str) -> None:
+        """A text in Markdown on stdout: drawn on a terminal, else as it is."""
+        if not sys.stdout.isatty():
+            self.verbatim(text)
+            return
+        from rich.markdown import Markdown  # a parser that nothing else needs
+
+        self.terminal(sys.stdout).print(Markdown(harmless(text), hyperlinks=False), soft_wrap=False)
+
     def result(self, text: str) -> None:
         """A sentence on stdout that ends a run; as JSON the run's events have said it."""
         if not self.quiet and not self.as_json:

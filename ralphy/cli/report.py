@@ -69,7 +69,7 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
                 return call.output.answer("report", "", **asdict(value))
             text = _cleared(w, in_html(value, moment) if as_page or opens else in_markdown(value, moment))
             if target is None and not (as_page or opens):
-                call.output.verbatim(text)
+                call.output.document(text)
                 return ExitCode.DONE
             path = call.directory / target if target else w.feature.file(PAGE)
             if target:

@@ -80,3 +80,20 @@ def test_a_long_line_is_broken_between_words_on_a_terminal(monkeypatch: pytest.M
     assert len(rows) > 2 and all(len(row) <= 40 for row in rows)
     assert all(row.startswith(" " * 11) for row in rows[1:])
     assert " ".join(" ".join(rows).split()).endswith("several words")
+
+
+def test_markdown_is_drawn_on_a_terminal_and_else_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "## What landed\n\n| Story | Cost |\n|---|---:|\n| US-001 `add` | $0.02 |\n"
+    Output(color="never").document(text)
+    assert capsys.readouterr().out == text
+    master, slave = os.openpty()
+    monkeypatch.setenv("COLUMNS", "60")
+    with open(slave, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        Output(color="never").document(text)
+    drawn = os.read(master, 4096).decode()
+    os.close(master)
+    assert "What landed" in drawn and "US-001 add" in drawn and "$0.02" in drawn
+    assert not {"|", "#", "`"} & set(drawn)
