@@ -1,1 +1,1 @@
-"""Ralphy's own records: the journal, held features, kept streams and the cache of `ralphy status`."""
+"""Ralphy's own records: the journal with its chain, and kept streams."""
