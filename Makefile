@@ -56,7 +56,7 @@ help: ## say what there is (this)
 	@echo '  make loop        develop Ralphy with Ralphy: FEATURE=name; also watch, status, why, approve, reject, prove'
 
 setup: $(STAMP) ## make the environment in .venv (everything else does it, too)
-	@echo 'next: export PATH="$$PWD/$(VENV)/bin:$$PATH"; make demo'
+	@echo 'next: export PATH="$$PATH:$$PWD/$(VENV)/bin"; make demo'
 
 $(STAMP): pyproject.toml requirements.lock
 	$(Q)test -n '$(PYTHON)' || { echo 'Python 3.11 or later is needed; none was found. Name one: make setup PYTHON=/path/to/python3' >&2; exit 1; }
