@@ -23,10 +23,12 @@ class Forecast:
     stories_left: int
     seconds: float
     cost_usd: float
+    is_rehearsed: bool = False
 
     @property
     def words(self) -> str:
-        return f"about {span(self.seconds)} and ${self.cost_usd:.2f} at the current rate"
+        words = f"about {span(self.seconds)} and ${self.cost_usd:.2f} at the current rate"
+        return marked(words, self.is_rehearsed)
 
     @property
     def cost_of_one(self) -> float:
@@ -39,7 +41,7 @@ def forecast(s: Snapshot) -> Forecast | None:
     if not left or not known:
         return None
     seconds, cost_usd = median([pace.seconds for pace in known]), median([pace.cost_usd for pace in known])
-    return Forecast(left, left * seconds, left * cost_usd)
+    return Forecast(left, left * seconds, left * cost_usd, _are_rehearsed(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Expected:
     known: int
     seconds: tuple[float, float]
     cost_usd: tuple[float, float]
+    is_rehearsed: bool = False
 
     @property
     def words(self) -> str:
@@ -63,17 +66,21 @@ class Expected:
         stories = "each story" if not self.stories else "1 story" if self.stories == 1 else f"{self.stories} stories"
         landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
         basis = f"from {landed} in this repository" if self.known else _NO_BASIS
-        return f"{stories}: {time} of work, {cost} ({basis})"
+        return marked(f"{stories}: {time} of work, {cost} ({basis})", self.is_rehearsed)
 
 
 def expected(s: Snapshot, stories: int, waves: int) -> Expected:
     """What so many stories, in so many waves, will take; of each story where none is known yet."""
-    known = s.history.paces
+    known = _real_first(s.history.paces)
     seconds = _quartiles([pace.seconds for pace in known]) if known else _ROUGH_S
     cost = _quartiles([pace.cost_usd for pace in known]) if known else _ROUGH_USD
     number, rounds = max(1, stories), max(1, waves)
     return Expected(
-        stories, len(known), (seconds[0] * rounds, seconds[1] * rounds), (cost[0] * number, cost[1] * number)
+        stories,
+        len(known),
+        (seconds[0] * rounds, seconds[1] * rounds),
+        (cost[0] * number, cost[1] * number),
+        _are_rehearsed(known),
     )
 
 
@@ -93,7 +100,7 @@ def what_is_left(s: Snapshot) -> str:
     are = "stories is" if len(left) == 1 else "stories are"
     found = forecast(s)
     what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
-    return f"{what}, {marked(found.words, s.history.is_rehearsed)}" if found else what
+    return f"{what}, {found.words}" if found else what
 
 
 def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | None:
@@ -109,8 +116,18 @@ def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | Non
 
 
 def _known(paces: Sequence[Pace], feature: str) -> list[Pace]:
-    """The feature's own stories, or else those of the whole project."""
-    return [pace for pace in paces if pace.feature == feature] or [*paces]
+    """The feature's own stories, or else those of the whole project; rehearsed ones where there are no others."""
+    real = _real_first(paces)
+    return [pace for pace in real if pace.feature == feature] or real
+
+
+def _real_first(paces: Sequence[Pace]) -> list[Pace]:
+    """The stories that an agent was paid for; the rehearsed ones where there are no others."""
+    return [pace for pace in paces if not pace.is_rehearsed] or [*paces]
+
+
+def _are_rehearsed(known: Sequence[Pace]) -> bool:
+    return bool(known) and known[0].is_rehearsed
 
 
 def median(values: list[float]) -> float:

@@ -63,6 +63,7 @@ class Pace:
     feature: str
     seconds: float
     cost_usd: float
+    is_rehearsed: bool = False
 
 
 # The mode of a run that goes on with an attempt that was cut off.
@@ -162,8 +163,8 @@ class History:
             self.limit = entry["limit"]
         if entry.get("landed") and "story_seconds" in entry:
             seconds, cost = _number(entry.get("story_seconds")), _number(entry.get("story_cost"))
-            self.paces.append(Pace(str(entry.get("feature")), max(0.0, seconds), max(0.0, cost)))
-            del self.paces[:-_MOST_PACES]
+            pace = Pace(str(entry.get("feature")), max(0.0, seconds), max(0.0, cost), entry.get("rehearsed") is True)
+            self.paces = [*self.paces[1 - _MOST_PACES :], pace]
 
     def _call(self, at: float) -> None:
         """Only the last hour's are kept, by the newest line."""
@@ -362,12 +363,11 @@ def _reset(history: History, entry: Entry) -> None:
         history.active_s.pop(str(step), None)
     else:
         fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
-        fresh.calls, fresh.checkout = history.calls, history.checkout
-        fresh.limit, fresh.paces = history.limit, history.paces
+        fresh.calls, fresh.limit, fresh.paces = history.calls, history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
         fresh.unknown_cost_runs = history.unknown_cost_runs
-        fresh.started_at, fresh.gates = history.started_at, history.gates
+        fresh.checkout, fresh.started_at, fresh.gates = history.checkout, history.started_at, history.gates
         fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
         fresh.unended = history.unended  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 MARK = "REHEARSAL"
+FREE_TRY = "export RALPHY_AGENT_COMMAND=ralphy-rehearsal"
 NOTE = f"{MARK}: a scripted stand-in took the place of the agent; its models and costs are fictitious"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
+from ralphy.git.run_lock import Lock
 from ralphy.text.rehearsed import MARK
 from tests.cli.conftest import Bell, Call, CallIn, Make
 from tests.engine.building import PATIENCE_S, Project, build, story, works
@@ -67,9 +68,31 @@ def test_a_rehearsal_says_so_wherever_a_model_or_money_is_shown(made: Make, monk
     assert call.json("status")[1]["rehearsed"] is True
     assert MARK in project.read("REPORT.md") and MARK in project.read("REPORT.html")
 
+    assert call.json("why")[1]["forecast"]["rehearsed"] is True
+
     monkeypatch.delenv("RALPHY_AGENT_COMMAND")  # the next terminal
+    assert f"at the current rate {MARK}" in call("status")[1]
     err = call("loop", "--max-iterations", "1")[2]
     assert "warning: the earlier runs of login were rehearsals" in err and "costs money" in err
+
+
+def test_while_a_run_waits_at_another_features_gate_no_command_is_printed_that_it_refuses(
+    three: Project, call_in: CallIn
+) -> None:
+    call = call_in(three)
+    lock = three.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
+    with Lock(lock, "feature csv"):
+        said = call("approve", "login")[1]
+        assert f"; then: ralphy start login (now Ralphy is running here: pid {os.getpid()}, feature csv)" in said
+        assert call("start", "login")[0] == ExitCode.CONFLICT
+        assert call("approve", "csv")[1] == f"csv: APPROVED written; Ralphy goes on with it (pid {os.getpid()})\n"
+        said = call("status")[1]
+        assert "ralphy start login" not in said
+        assert f"waits for Ralphy to end (pid {os.getpid()}, feature csv), or stop it: ralphy abort" in said
+        assert "waits for Ralphy to end" in call("status", "login")[1]
+        assert "waits for Ralphy to end" not in call("status", "csv")[1]
+    assert "ralphy start login" in call("status")[1]
+    assert call("approve", "tax")[1] == "tax: APPROVED written; then: ralphy start tax\n"
 
 
 def test_what_only_reads_shows_every_open_feature(call_with_three: Call) -> None:

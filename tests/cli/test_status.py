@@ -228,6 +228,7 @@ def test_all_features_stand_in_an_inbox_with_what_to_type(made: Make) -> None:
     [
         ({"status": "running"}, "working", "ralphy logs login -f"),
         ({"status": "ready", "running": {"purpose": "watch"}}, "waiting", "ralphy why login"),
+        ({"status": "ready", "running": {"purpose": "feature mail"}}, "waiting", "ralphy why login"),
         ({"status": "waiting", "waiting_until": "2030-01-01T00:00:00Z"}, "waiting", "ralphy why login"),
         ({"status": "waiting"}, "needs_you", "ralphy why login"),
         ({"status": "failed"}, "needs_you", "ralphy status login"),

@@ -12,7 +12,7 @@ from ralphy.config.values import Config, Limits
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
-from ralphy.pipeline.forecast import Forecast, forecast, what_is_left
+from ralphy.pipeline.forecast import Forecast, expected, forecast, what_is_left
 from ralphy.text.durations import span
 from tests.core.building import FEATURE, done, snapshot, story
 
@@ -41,6 +41,17 @@ def test_the_features_own_pace_comes_before_that_of_others() -> None:
     lines = [landed(1000.0, 9.0, "other")]
     assert forecast(snapshot(*TWO_LEFT, lines=lines)) == Forecast(2, 2000.0, 18.0)
     assert forecast(snapshot(*TWO_LEFT, lines=[*lines, landed(10.0, 1.0)])) == Forecast(2, 20.0, 2.0)
+
+
+def test_rehearsed_stories_count_where_no_other_has_landed_and_say_so() -> None:
+    rehearsed = {**landed(5.0, 7.0), "rehearsed": True}
+    seen = snapshot(*TWO_LEFT, lines=[rehearsed])
+    assert what_is_left(seen).endswith("about 10 s and $14.00 at the current rate REHEARSAL")
+    assert expected(seen, 2, 2).words.endswith("(from 1 story that landed in this repository) REHEARSAL")
+
+    paid = snapshot(*TWO_LEFT, lines=[rehearsed, landed(60.0, 0.5, "other")])
+    assert forecast(paid) == Forecast(2, 120.0, 1.0)
+    assert "REHEARSAL" not in expected(paid, 2, 2).words
 
 
 def test_when_nothing_is_left_there_is_no_forecast() -> None:

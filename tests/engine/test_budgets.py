@@ -63,7 +63,7 @@ def test_the_forecast_is_said_by_status_why_a_dry_run_and_the_next_loop(
 
     value = call.json("status")[1]
 
-    assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at"}
+    assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at", "rehearsed"}
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
     assert "ahead:   2 stories left, about 1 min and $1.00 at the current rate" in call("status")[1]

@@ -27,6 +27,7 @@ from ralphy.processes.resource_limits import Allowance, Bounds
 from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.text.lines import Lines
+from ralphy.text.rehearsed import FREE_TRY
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
@@ -114,7 +115,7 @@ class Claude:
             )
             conversation.finish()
         except NotStarted as error:
-            detail = f"{error}: {error.hint}" if error.hint else str(error)
+            detail = f"{error}: {error.hint} Or try it free: {FREE_TRY}" if error.hint else str(error)
             return AgentResult(Outcome.FATAL, detail=detail, session=conversation.request.session)
         finally:
             conversation.close()

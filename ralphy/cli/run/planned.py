@@ -78,7 +78,7 @@ def _expected_words(w: Workspace, plan: Plan) -> str:
         return "nothing more"
     budget = w.config.limits.max_cost_usd
     is_more = budget is not None and plan.expected.cost_usd[1] > budget
-    words = marked(plan.expected.words, w.config.agent.is_rehearsal)
+    words = marked(plan.expected.words, w.config.agent.is_rehearsal and not plan.expected.is_rehearsed)
     return f"{words}{f': the budget of ${budget:.2f} may end it before' if is_more else ''}"
 
 

@@ -37,13 +37,13 @@ from ralphy.sandbox.bubblewrap import find as find_bwrap
 from ralphy.sandbox.syscall_filter import is_filtered
 from ralphy.scaffold.config_template import check_line
 from ralphy.scaffold.writer import apply, stale_schemas, write_schemas
+from ralphy.text.rehearsed import FREE_TRY
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
 
 LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
-_FREE = "export RALPHY_AGENT_COMMAND=ralphy-rehearsal"
 
 
 def programs(env: Mapping[str, str], root: str) -> Iterator[Finding]:
@@ -157,7 +157,7 @@ def _agent(g: Ground) -> Finding:
     if path is None:
         chosen = preset_of(g.config.agent.preset)
         fix = chosen.install if program == chosen.command[0] else INSTALL_PROGRAM
-        return fail("agent", f"{program} is not on PATH", f"{fix}; or try it free: {_FREE}")
+        return fail("agent", f"{program} is not on PATH", f"{fix}; or try it free: {FREE_TRY}")
     if own := _in_the_checkout(g, path):
         return ok("agent", f"{path}: not started, because {own} is in the repository")
     code, text = _answer((*g.config.agent.command, "--version"), Path("/"), _outside(g))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ralphy.git.run_lock import EVERY_FEATURE
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 TYPE_CHECKING = False
@@ -24,7 +23,7 @@ def section_of(v: Mapping[str, Any]) -> str:
     if v["status"] == "running":
         return WORKING
     if v["status"] == "ready":
-        return WAITS if (v.get("running") or {}).get("purpose") in EVERY_FEATURE else READY
+        return WAITS if v.get("running") else READY
     is_a_matter_of_time = v["waiting_until"] and v["circuit_breaker"]["state"] != "OPEN"
     return WAITS if is_a_matter_of_time else NEEDS_YOU
 

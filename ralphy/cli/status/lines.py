@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.status.moments import moment, seconds_of
+from ralphy.text.rehearsed import marked
 from ralphy.text.tone import OF_STATUS, Toned
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def status_lines(v: dict[str, Any]) -> list[str]:
     if ahead := v.get("forecast"):
         minutes = max(1, round(ahead["seconds"] / 60))
         stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
-        lines.append(f"  ahead:   {stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate")
+        words = f"{stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate"
+        lines.append(f"  ahead:   {marked(words, ahead['rehearsed'])}")
     if (ran := v.get("check_runs")) and ran["stories"]:
         stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
         more = (("of old tests", ran["old_tests"]), ("without the story's code", ran.get("red_first", 0)))

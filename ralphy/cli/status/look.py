@@ -17,7 +17,7 @@ from ralphy.cli.status.moments import moment
 from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
-from ralphy.git.run_lock import holder
+from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.forecast import what_is_left
 from ralphy.text.rehearsed import NOTE
@@ -154,12 +154,20 @@ def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
         running = _holder(w) or None
         value = {**status_of(w, found), "in_work": [], "running": running}
         working = _working_on(w)
+        if running and value["status"] == "ready" and not covers(running.get("purpose"), w.feature.name):
+            return {**value, **_behind(running)}
         if not running or not working:
             return value
         in_work = [run["story"] for run in w.history.open_runs if run.get("story")]
         rows = [{**row, "status": "in_progress"} if row["id"] in in_work else row for row in value["stories"]]
         return {**value, "in_work": in_work, "status": "running", "next": working, "brief": working, "stories": rows,
                 "circuit_breaker": _with_warning(value)}  # fmt: skip
+
+
+def _behind(running: Mapping[str, object]) -> dict[str, str]:
+    """What comes next of a feature while the one Ralphy of this checkout works on something else."""
+    next_ = f"waits for Ralphy to end (pid {running.get('pid')}, {running.get('purpose')}), or stop it: ralphy abort"
+    return {"next": next_, "brief": next_}
 
 
 def _with_warning(value: Mapping[str, Any]) -> Any:

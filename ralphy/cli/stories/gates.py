@@ -55,7 +55,18 @@ def reject(call: Invocation, feature: str | None, message: str, end: bool) -> in
 def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
     name, gate = mark(call, feature, marker, text)
     word = "approve" if marker == "APPROVED" else "reject"
-    return call.output.answer(word, f"{name}: {marker} written", feature=name, gate=gate)
+    said = f"{name}: {marker} written; {_picked_up_by(call, name)}"
+    return call.output.answer(word, said, feature=name, gate=gate)
+
+
+def _picked_up_by(call: Invocation, feature: str) -> str:
+    """Who reads the marker: the Ralphy that is running here, or the one to be started."""
+    running = holder(call.repository().checkout_dir / "lock")
+    pid, purpose = running.get("pid"), running.get("purpose")
+    if running and covers(purpose, feature):
+        return f"Ralphy goes on with it (pid {pid})"
+    later = f" (now Ralphy is running here: pid {pid}, {purpose})" if running else ""
+    return f"then: ralphy start {feature}{later}"
 
 
 def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: str = "") -> tuple[str, str]:

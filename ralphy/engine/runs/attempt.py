@@ -188,6 +188,8 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     ]
     end = {**_end(a), "landed": True, "code": a.candidate.code, "story_cost": cost}
     end["story_seconds"] = round(past.active_s + end["seconds"], 3)
+    if w.config.agent.is_rehearsal:
+        end["rehearsed"] = True
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")

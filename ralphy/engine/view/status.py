@@ -143,7 +143,7 @@ def ahead_of(s: Snapshot) -> dict[str, Any] | None:
     if found is None:
         return None
     return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4),
-            "ends_at": iso(s.now + found.seconds)}  # fmt: skip
+            "ends_at": iso(s.now + found.seconds), "rehearsed": found.is_rehearsed}  # fmt: skip
 
 
 def _word(decision: d.Decision) -> str:
