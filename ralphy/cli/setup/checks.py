@@ -1,21 +1,25 @@
-"""doctor: do the checks pass where a story's will run, and fail on broken code?"""
+"""doctor: can the checks be started, do they pass where a story's will run, and do they fail on broken code?"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.cli.options import Invocation
-from ralphy.cli.setup.ground import Finding, Ground, fail, ok, warn
-from ralphy.cli.setup.programs import workspace_of
+from ralphy.cli.setup.findings import Finding, Place, fail, of_error, warn
+from ralphy.config.load import with_stack
+from ralphy.detect.stack import detect, example_check
 from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.verify.baseline import require_real_checks
+from ralphy.engine.verify.startable import missing, without_feature
 from ralphy.errors import RalphyError
 from ralphy.git.commands import head_of
 from ralphy.git.run_lock import Lock
+from ralphy.scaffold.config_template import check_line
 
 if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
@@ -24,43 +28,54 @@ if TYPE_CHECKING:
 _MOST_LINES = 10
 
 
-def checks_run(call: Invocation) -> Iterator[Finding]:
+def workspace_of(place: Place) -> AbstractContextManager[tuple[Workspace, Path]]:
+    """A workspace as a loop would open it, without a feature."""
+    found = detect(place.repository.root, prefer=place.config.stack.language)
+    return without_feature(place.repository, place.config, with_stack(place.config, found.checks), place.env)
+
+
+def checks_known(place: Place) -> Finding:
+    """The checks, and whether their programs are there; what is only to be made yet is no fault."""
+    with workspace_of(place) as (w, _):
+        checks, lacking = w.checks, list(missing(w))
+    if not checks and not lacking:
+        example = check_line(example_check(detect(place.repository.root, prefer=place.config.stack.language).language))
+        return warn("none detected: stories land unverified", f"add a line to .ralphy/config.yaml, such as: {example}")
+    if not lacking:
+        return Finding("; ".join(f"{check.name}: {check.run}" for check in checks))
+    said = "; ".join(one.why for one in lacking)
+    if all(one.may_come for one in lacking):
+        return warn(f"{said} (yet)", "nothing, if `setup` or an earlier check creates it")
+    return fail(said, "install it (or run it with the project's own: .venv/bin/…), or change checks: or setup: in "
+                ".ralphy/config.yaml")  # fmt: skip
+
+
+def checks_run(call: Invocation) -> Iterator[tuple[str, Finding]]:
     """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
-    head = head_of(call.repository())[1]
+    repository = call.repository()
+    head = head_of(repository)[1]
     if not head:
-        yield warn("checks", "not run: there is no commit yet", "git add --all && git commit")
+        yield "checks", warn("not run: there is no commit yet", "git add --all && git commit")
         return
     call.output.note("running the checks once (--no-checks leaves that out)")
     try:
-        with _alone(call) as w:
+        call.require_trusted(repository)
+        place = Place(repository, call.settings(repository).config, os.environ)
+        with workspace_of(place) as (w, _), Lock(repository.checkout_dir / "lock", "doctor"):
             tree = w.objects.tree_of(head)
             lay_out_clean(w, tree, head)
             results = run_checks(w, "baseline", until_red=False)
-            yield from map(_finding, results)
+            yield from ((f"run {result.name}", _of_run(result)) for result in results)
             if any(result.is_green for result in results):
                 require_real_checks(w, tree, results)
-                yield ok("probe", "the checks catch broken code")
+                yield "probe", Finding("the checks catch broken code")
     except (RalphyError, OSError) as error:
-        yield fail("checks", str(error), getattr(error, "hint", ""))
+        yield "checks", of_error(error)
 
 
-def _finding(result: CheckResult) -> Finding:
-    name = f"run {result.name}"
+def _of_run(result: CheckResult) -> Finding:
     if result.is_green:
-        return ok(name, f"green in {result.seconds:.1f} s: {result.run}")
+        return Finding(f"green in {result.seconds:.1f} s: {result.run}")
     end = "".join(f"\n{'':<17}{line}" for line in result.output.strip().splitlines()[-_MOST_LINES:])
-    return fail(
-        name,
-        f"{result.failure()}{end}",
-        "in a new clone, install the dependencies first; else make it green, or: ralphy loop --accept-red",
-    )
-
-
-@contextmanager
-def _alone(call: Invocation) -> Iterator[Workspace]:
-    """The workspace of a loop without a feature, while nobody else works in this checkout."""
-    repository = call.repository()
-    call.require_trusted(repository)
-    ground = Ground(repository, call.settings(repository).config, os.environ)
-    with workspace_of(ground) as (w, _), Lock(w.repository.checkout_dir / "lock", "doctor"):
-        yield w
+    fix = "in a new clone, install the dependencies first; else make it green, or: ralphy loop --accept-red"
+    return fail(f"{result.failure()}{end}", fix)

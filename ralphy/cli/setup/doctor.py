@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.cli.setup import ground, programs
+from ralphy.cli.setup import environment, programs
 from ralphy.cli.setup.checks import checks_run
-from ralphy.cli.setup.ground import State, ok
+from ralphy.cli.setup.findings import Finding, Place, State, findings, of_error
 from ralphy.cli.setup.hindrances import hindrances
+from ralphy.config.values import Config
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
 from ralphy.processes.program_paths import root_around
-
-if TYPE_CHECKING:
-    from ralphy.cli.setup.ground import Finding, Ground
 
 
 @click.command("doctor")
@@ -32,54 +29,51 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     Every check runs once on the committed code, where a story's checks will run, and once on broken code, where they
     must fail: --no-checks leaves that out.
     """
-    findings = [_mended(finding) if fix else finding for finding in _findings(call)]
-    is_free = all(finding.state is State.OK for finding in findings if finding.name == "lock")
-    if checks and is_free and not any(finding.state is State.FAIL for finding in findings):
-        findings += checks_run(call)
-    failed = [finding for finding in findings if finding.state is State.FAIL]
-    warned = [finding for finding in findings if finding.state is State.WARN]
-    lines = [line for finding in findings for line in _lines(finding)]
-    total = f"\n{_counted(len(failed), 'problem')}, {_counted(len(warned), 'warning')}"
-    rows = [{"name": f.name, "state": f.state.value, "said": f.said, "fix": f.fix} for f in findings]
-    code = ExitCode.ENVIRONMENT if failed else ExitCode.DONE
+    found = [(name, _repaired(one) if fix else one) for name, one in _all_findings(call)]
+    states = {name: one.state for name, one in found}
+    if checks and states.get("lock") is not State.WARN and State.FAIL not in states.values():
+        found += checks_run(call)
+    problems, warnings = (sum(one.state is state for _, one in found) for state in (State.FAIL, State.WARN))
+    lines = [line for name, one in found for line in _lines(name, one)]
+    total = f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"
+    rows = [{"name": name, "state": one.state.value, "said": one.said, "fix": one.fix} for name, one in found]
+    code = ExitCode.ENVIRONMENT if problems else ExitCode.DONE
     return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
 
 
-def _mended(finding: Finding) -> Finding:
+def _repaired(found: Finding) -> Finding:
     """The finding after its fix, where that is safe; else as it is."""
-    if finding.mend is None:
-        return finding
+    if found.repair is None:
+        return found
     try:
-        return ok(finding.name, f"fixed: {finding.mend()}")
+        return Finding(f"fixed: {found.repair()}")
     except (RalphyError, OSError) as error:
-        return replace(finding, said=f"{finding.said}; not fixed: {error}")
+        return replace(found, said=f"{found.said}; not fixed: {error}")
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _lines(finding: Finding) -> Iterator[str]:
-    yield f"{finding.state.value:<5} {finding.name:<10} {finding.said}"
-    if finding.fix:
-        yield f"{'':<16} fix: {finding.fix}"
+def _lines(name: str, found: Finding) -> Iterator[str]:
+    yield f"{found.state.value:<5} {name:<10} {found.said}"
+    if found.fix:
+        yield f"{'':<16} fix: {found.fix}"
 
 
-def _findings(call: Invocation) -> Iterator[Finding]:
+def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:
     yield from programs.programs(os.environ, root_around(call.where))
     try:
-        found = call.repository()
+        repository = call.repository()
     except (NotFound, EnvironmentProblem) as error:
-        yield ground.Finding("repository", ground.State.FAIL, str(error), error.hint)
+        yield "repository", of_error(error)
         return
-    yield ground.Finding("repository", ground.State.OK, str(found.root))
-    at: Ground
+    yield "repository", Finding(str(repository.root))
     try:
-        settings = call.settings(found)
-        at = ground.Ground(found, settings.config, os.environ)
+        place = Place(repository, call.settings(repository).config, os.environ)
     except RalphyError as error:
-        yield ground.Finding("settings", ground.State.FAIL, str(error), error.hint or "ralphy validate")
-        at = ground.Ground(found, None, os.environ)
-    yield from programs.project(at)
-    yield from hindrances(at)
-    yield from ground.surroundings(at)
+        yield "settings", of_error(error, fix="ralphy validate")
+        place = Place(repository, Config(), os.environ, has_settings=False)
+    yield from findings(programs.LOOKS, place)
+    yield from hindrances(place)
+    yield from findings(environment.LOOKS, place)

@@ -1,0 +1,156 @@
+"""doctor: the machine and its disk: file watching, clock, sleep, and who works here already."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from ralphy.cli.setup.findings import Finding, Look, Place, fail, warn
+from ralphy.documents.feature_folder import listed
+from ralphy.engine.wakeups import Wakeups
+from ralphy.git.commands import GitError
+from ralphy.git.run_lock import holder
+from ralphy.git.tree_programs import require_programs_outside
+from ralphy.processes.keep_awake import KeepAwake
+from ralphy.prompts.render import doubts, own_prompts
+from ralphy.text.durations import span
+
+_WATCH_S = 3.0
+_APART_S, _AHEAD_S = 2.0, 300.0
+_MEGABYTE = 1024 * 1024
+_REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|fakeowner|grpcfuse")
+
+
+def _git_programs(place: Place) -> Finding:
+    """A run refuses to begin where git would run a program that an agent can change."""
+    require_programs_outside(place.repository)
+    return Finding("none")
+
+
+def _prompts(place: Place) -> Finding:
+    """Those that are the project's own, of the repository and of each feature."""
+    root = place.repository.root
+    features = listed(root, place.config.project.features_dir)
+    folders = (root / ".ralphy" / "prompts", *(feature.private / "prompts" for feature in features))
+    own = {path: step for folder in folders for path, step in own_prompts(folder).items()}
+    found = [text.replace(f"{root}/", "") for path, step in own.items() for text in doubts(path, step)]
+    if found:
+        return warn("; ".join(found), 'edit it (`{% include "_report.md.j2" %}` is the report), or delete it')
+    return Finding(f"{len(own)} of the project's own" if own else "the built-in ones")
+
+
+def _writable(place: Place) -> Finding:
+    for folder in (place.repository.root, place.repository.common_dir):
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"x")
+        except OSError as error:
+            return fail(f"{folder}: {error.strerror}", f"chown -R $(id -un) {folder}, or free some space")
+    return Finding(str(place.repository.root))
+
+
+def _watching(place: Place) -> Finding:
+    """Does a change of a file really arrive? A container's or a network's file system may keep it to itself."""
+    with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=place.repository.git_dir) as folder:
+        seconds = _seconds_to_notice(Path(folder))
+    if seconds is None:
+        return warn("file changes are not reported here; Ralphy polls every 5 s",
+                    "export WATCHFILES_FORCE_POLLING=1, or sysctl fs.inotify.max_user_watches=524288")  # fmt: skip
+    return Finding(f"works ({seconds * 1000:.0f} ms)")
+
+
+def _seconds_to_notice(folder: Path) -> float | None:
+    """How long a new file takes to be noticed; None if it is not. The watcher begins a moment after its start."""
+    end = time.monotonic() + _WATCH_S
+    with Wakeups([folder]) as wakeups:
+        number = 0
+        while time.monotonic() < end:
+            number += 1
+            began = time.monotonic()
+            (folder / str(number)).touch()
+            if wakeups.wait(0.5)[0]:
+                return time.monotonic() - began
+    return None
+
+
+def _file_system(place: Place) -> Finding:
+    kind = kind_of_mount(place.repository.root)
+    if not _REMOTE_FILES.search(kind):
+        return Finding(f"file system {kind}, which reports changes" if kind else "unknown file system")
+    return warn(f"{kind}: changes made on another machine or outside the container are not reported",
+                "export WATCHFILES_FORCE_POLLING=1; without it, 5 s delay")  # fmt: skip
+
+
+def kind_of_mount(path: Path) -> str:
+    """The type of the file system that holds `path`; "" where it cannot be known."""
+    best, kind = "", ""
+    for found in psutil.disk_partitions(all=True):
+        place = Path(found.mountpoint)
+        if len(found.mountpoint) >= len(best) and (path == place or place in path.parents):
+            best, kind = found.mountpoint, found.fstype
+    return kind
+
+
+def _disk(place: Place) -> Finding:
+    free = shutil.disk_usage(place.repository.common_dir).free // _MEGABYTE
+    if free >= 1024:
+        return Finding(f"{free // 1024} GB free")
+    return (fail if free < 100 else warn)(f"{free} MB free", "free some space: a night needs about 1 GB")
+
+
+def _clock(place: Place) -> Finding:
+    """Is the clock right, and is it that of the files? What comes first at a gate is told by the times of files."""
+    try:
+        newest = float(place.repository.text("log", "-1", "--format=%ct", "HEAD"))
+    except GitError:  # no commit yet
+        newest = 0.0
+    with suppress(OSError), tempfile.NamedTemporaryFile(dir=place.repository.git_dir) as file:
+        apart = abs(time.time() - os.fstat(file.fileno()).st_mtime)
+        if apart > _APART_S:
+            return warn(f"the file system's clock is {span(apart)} off: a fresh APPROVED may count as old",
+                        "synchronise both clocks (NTP)")  # fmt: skip
+    if newest > time.time() + _AHEAD_S:
+        return warn(f"the newest commit is {span(newest - time.time())} in the future",
+                    "if this machine's clock is wrong: timedatectl set-ntp true")  # fmt: skip
+    return Finding(time.strftime("%Y-%m-%d %H:%M:%S %Z"))
+
+
+def _sleep(place: Place) -> Finding:
+    """Can idle sleep be held off? A machine without a battery seldom sleeps."""
+    awake = KeepAwake(place.env, str(place.repository.root))
+    is_held = awake.hold("doctor")
+    awake.close()
+    if is_held:
+        return Finding(f"{awake.program} holds off idle sleep while there is work")
+    said = f"idle sleep cannot be held off: {awake.why_not}"
+    if not hasattr(psutil, "sensors_battery") or psutil.sensors_battery() is None:
+        return Finding(said)
+    return warn(said, "turn off automatic suspend in the power settings, for the night")
+
+
+def _lock(place: Place) -> Finding:
+    note = holder(place.repository.checkout_dir / "lock")
+    if not note:
+        return Finding("no Ralphy runs in this checkout")
+    return warn(f"pid {note.get('pid')} on {note.get('host', '?')} is running here: {note.get('purpose', '?')}",
+                "wait for it, or: ralphy abort")  # fmt: skip
+
+
+LOOKS = (
+    Look("git filters", _git_programs),
+    Look("prompts", _prompts),
+    Look("writing", _writable),
+    Look("file watching", _watching, fix="see writing, above"),
+    Look("files", _file_system),
+    Look("disk", _disk),
+    Look("clock", _clock),
+    Look("sleep", _sleep),
+    Look("lock", _lock),
+)

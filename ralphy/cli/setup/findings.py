@@ -1,0 +1,85 @@
+"""What doctor looks at, as rows: a name, the look, and what an error of it means.
+
+No look asks anything, and each is bounded in time. One that finds nothing worth a line gives None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ralphy.errors import RalphyError
+
+if TYPE_CHECKING:
+    from ralphy.config.values import Config
+    from ralphy.git.commands import Repository
+
+
+class State(Enum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """ok, warn (it works, but …) or fail (nothing will work); `fix` is the exact thing to do, "" when all is well.
+
+    `repair` does it and says what it did, where that is safe: it replaces nothing of a person's.
+    """
+
+    said: str
+    fix: str = ""
+    state: State = State.OK
+    repair: Callable[[], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look. `config` has the defaults if the settings cannot be read."""
+
+    repository: Repository
+    config: Config
+    env: Mapping[str, str]
+    has_settings: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """`on_error` is what an error of the look is, None if that is left to another one; `fix` stands for its hint."""
+
+    name: str
+    find: Callable[[Place], Finding | None]
+    on_error: State | None = State.FAIL
+    fix: str = ""
+    needs_settings: bool = False
+
+
+def findings(looks: Sequence[Look], place: Place) -> Iterator[tuple[str, Finding]]:
+    """What each look finds, by its name."""
+    for look in looks:
+        if found := _found(look, place):
+            yield look.name, found
+
+
+def _found(look: Look, place: Place) -> Finding | None:
+    if look.needs_settings and not place.has_settings:
+        return fail("skipped: cannot read the settings", "ralphy validate")
+    try:
+        return look.find(place)
+    except (RalphyError, OSError) as error:
+        return of_error(error, look.on_error, look.fix) if look.on_error else None
+
+
+def of_error(error: RalphyError | OSError, state: State = State.FAIL, fix: str = "") -> Finding:
+    return Finding(str(error), getattr(error, "hint", "") or fix, state)
+
+
+def warn(said: str, fix: str) -> Finding:
+    return Finding(said, fix, State.WARN)
+
+
+def fail(said: str, fix: str) -> Finding:
+    return Finding(said, fix, State.FAIL)
