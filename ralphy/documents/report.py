@@ -45,10 +45,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What waits for a person, and the command (or the file) that answers it."""
+    """What waits for a person, and the command (or the file) that answers it; `story` is the one that asks."""
 
     said: str
     do: str
+    story: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def _waits(s: Snapshot, decision: d.Decision, folder: str) -> Iterator[Need]:
     for story in s.prd.stories:
         if story.status.value in ("failed", "blocked"):
             said = "failed: say what to do" if story.status.value == "failed" else "asks a question"
-            yield Need(f"{story.id} {story.title} {said}", questions)
+            yield Need(f"{story.id} {story.title} {said}", questions, story.id)
     for line in steering_of(s.prd):
         yield Need(f"read this file first: {line}", f"git diff {s.tree.base}...{s.tree.feature_branch}")
     for found in s.qa.blocking if s.qa else ():

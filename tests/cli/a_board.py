@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 from ralphy.cli.dashboard.board import Board
@@ -96,17 +95,3 @@ def at_the_gate() -> Board:
               "running": None, "status": "waiting", "next": "QA_REPORT.md is ready for review", "forecast": None,
               "circuit_breaker": {"state": "CLOSED", "attempts": 0, "last_trigger": None}}  # fmt: skip
     return {**board, "status": status, "agents": [], "gate": gate, "questions": [], "waits": []}
-
-
-class FixedFeed:
-    """Tells whoever watches one board, once."""
-
-    def __init__(self, board: Board) -> None:
-        self.board = board
-
-    def watch(self, feature: str, listener: Callable[[Board], None]) -> Callable[[], None]:
-        listener(self.board)
-        return lambda: None
-
-    def look_again(self) -> None:
-        """Nothing changes."""

@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
+from ralphy.cli.dashboard.board import Board
 from ralphy.cli.dashboard.web import Dashboard, bound
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output
-from tests.cli.a_board import FixedFeed, a_board, at_the_gate
+from tests.cli.a_board import a_board, at_the_gate
 from tests.cli.chromium import Chromium, why_no_chromium
 
 
@@ -42,6 +44,16 @@ def served(dashboard: Dashboard, listening: object) -> Iterator[None]:
         thread.join(10)
 
 
+def always(board: Board) -> Callable[[Invocation, str], AsyncIterator[Board]]:
+    """One board, which does not change."""
+
+    async def boards(_: Invocation, __: str) -> AsyncIterator[Board]:
+        yield board
+        await asyncio.Event().wait()
+
+    return boards
+
+
 def draw(folder: Path) -> None:
     """The page in the sizes and colours that people have."""
     os.environ["TZ"] = "UTC"
@@ -49,7 +61,7 @@ def draw(folder: Path) -> None:
              ("web-phone", at_the_gate(), (390, 844), "light", True))  # fmt: skip
     for name, board, (width, height), scheme, phone in sizes:
         with tempfile.TemporaryDirectory() as home, bound(0) as listening, Chromium(Path(home)) as browser:
-            page = Dashboard(a_call(), FixedFeed(board), listening.getsockname()[1])
+            page = Dashboard(a_call(), listening.getsockname()[1], boards=always(board))
             with served(page, listening):
                 browser.look(width, height, scheme, phone=phone)
                 browser.open(page.address)

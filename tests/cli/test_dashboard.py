@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import queue
-import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
 
 import pytest
 
 from ralphy.cli import output
 from ralphy.cli.dashboard import gate
 from ralphy.cli.dashboard.board import Board, board_of
-from ralphy.cli.dashboard.feed import Feed
+from ralphy.cli.dashboard.feed import boards
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output
 from ralphy.documents.questions import answered, answers, asked
@@ -29,17 +28,12 @@ def called(project: Project) -> Invocation:
     return Invocation(str(project.repo), Output(quiet=True))
 
 
-class Told:
-    """What a feed tells, waited for."""
-
-    def __init__(self) -> None:
-        self.boards: queue.Queue[Board] = queue.Queue()
-
-    def until(self, is_it: Any) -> Board:
-        while True:
-            board = self.boards.get(timeout=PATIENCE_S)
+async def until(shown: AsyncIterator[Board], is_it: Callable[[Board], bool]) -> Board:
+    async with asyncio.timeout(PATIENCE_S):
+        async for board in shown:
             if is_it(board):
                 return board
+    raise AssertionError("the boards have ended")
 
 
 @pytest.fixture
@@ -69,28 +63,29 @@ def test_the_board_has_what_status_and_report_say(
     assert board["questions"][0]["key"] == "US-002" and "is-no-secret" not in str(board)
 
 
-def test_the_feed_tells_what_an_agent_does_and_what_a_person_changes(made: Make) -> None:
+def test_the_boards_show_what_an_agent_does_and_what_a_person_changes(made: Make) -> None:
     project, _ = made(story("US-001"), story("US-002"), gates={"spec": "auto", "qa": "auto"})
-    bell, told = Bell(project.repo.parent / "bell"), Told()
+    bell = Bell(project.repo.parent / "bell")
     project.play(stories={"US-001": [works()], "*": [{"run": bell.ring, "hang": True}]})
-    with Feed(called(project)) as feed:
-        end = feed.watch("login", told.boards.put)
-        assert told.until(lambda board: True)["agents"] == []
+
+    async def watched() -> None:
+        shown = boards(called(project), "login")
+        assert (await until(shown, lambda board: True))["agents"] == []
         with project.start("loop") as process:
             bell.wait()
-            board = told.until(
-                lambda board: [row["calls"] for row in board["agents"] if row["subject"] == "US-002"] == [1]
+            board = await until(
+                shown, lambda board: [row["calls"] for row in board["agents"] if row["subject"] == "US-002"] == [1]
             )
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             process.communicate(timeout=PATIENCE_S)
         assert board["agents"][0]["doing"].startswith("running: ")
         assert [row["status"] for row in board["status"]["stories"]] == ["completed", "in_progress"]
-        told.until(lambda board: not board["agents"] and not board["status"]["running"])
-        end()
-        feed.watch("", told.boards.put)
+        await until(shown, lambda board: not board["agents"] and not board["status"]["running"])
         (project.repo / "docs" / "features" / "logout").mkdir()
         (project.repo / "docs" / "features" / "logout" / "PRD.md").write_text("# Log out\n", encoding="utf-8")
-        told.until(lambda board: {row["feature"] for row in board["features"]} == {"login", "logout"})
+        await until(shown, lambda board: {row["feature"] for row in board["features"]} == {"login", "logout"})
+
+    asyncio.run(watched())
 
 
 def test_a_gate_is_passed_only_by_who_saw_what_is_there_now(at_qa: tuple[Project, Call]) -> None:

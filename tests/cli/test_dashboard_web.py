@@ -17,7 +17,6 @@ from typing import Any
 import psutil
 import pytest
 
-from ralphy.cli.dashboard.feed import Feed
 from ralphy.cli.dashboard.web import Dashboard, bound
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output
@@ -80,8 +79,8 @@ def site(made: Make) -> Iterator[Site]:
     project.play(stories={"*": [works()]}, qa=[reports()])
     assert project.loop().code == 10
     call = Invocation(str(project.repo), Output(quiet=True))
-    with bound(0) as listening, Feed(call) as feed:
-        page = Dashboard(call, feed, listening.getsockname()[1], ["Ralphy.Example.org"])
+    with bound(0) as listening:
+        page = Dashboard(call, listening.getsockname()[1], ["Ralphy.Example.org"])
         with served(page, listening):
             yield Site(project, page)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ralphy.cli.dashboard.agents import Agents
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
 from ralphy.cli.report import moment, past_now, report_on
@@ -28,8 +29,6 @@ from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 
 if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
-    from ralphy.documents.report import Need
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.pipeline.model import Snapshot
 
@@ -41,6 +40,34 @@ _HOUR_S = 3600.0
 def again(call: Invocation) -> Invocation:
     """The same call with nothing remembered: time has passed. What it would print is left out."""
     return Invocation(call.where, Output(quiet=True), dict(call.flags))
+
+
+class WatchedFeature:
+    """The named feature, or "" for the one that needs a person first, and its agents from one look to the next."""
+
+    def __init__(self, call: Invocation, name: str) -> None:
+        self.name = name
+        self._call = call
+        self._board: Board = {}
+        self._agents: Agents | None = None
+
+    def board(self) -> Board:
+        """All of it as it is now."""
+        call = again(self._call)
+        self._board = board_of(call, self.name or None)
+        name = self._board["feature"]
+        if not name or "error" in self._board["status"]:
+            self._agents = None
+        else:
+            if self._agents is None or self._agents.name != name:
+                self._agents = Agents(call, name)
+            with call.workspace(name) as w:
+                self._agents.look(w)
+        return self.read_on()
+
+    def read_on(self) -> Board:
+        """The last board, with what the agents do now."""
+        return {**self._board, "agents": self._agents.read() if self._agents else []}
 
 
 def board_of(call: Invocation, feature: str | None) -> Board:
@@ -95,7 +122,8 @@ def _detail(call: Invocation, name: str) -> Board:
         snapshot, decision, _ = decided(w, found)
         report = report_on(w, snapshot, decision, past_now(w))
         asked, gate = _questions(w, snapshot), gate_of(w, snapshot)
-        waits = [need for need in report.waits if not _is_asked(need, asked) and not (gate and need.do == report.next)]
+        shown = {one["key"] for one in asked}  # with room for an answer
+        waits = [need for need in report.waits if need.story not in shown and not (gate and need.do == report.next)]
         return {
             "waits": [asdict(need) for need in waits],
             "gate": gate,
@@ -127,11 +155,6 @@ def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
          "title": titles.get(asked.story, "") or f"the {asked.step} step"}
         for asked in open_questions(text)
     ]  # fmt: skip
-
-
-def _is_asked(need: Need, asked: Sequence[Mapping[str, str]]) -> bool:
-    """Is it the question that a story asks, which is shown with room for an answer?"""
-    return any(need.said.startswith(f"{one['key']} ") for one in asked)
 
 
 def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralphy.cli.dashboard.agents import Agents
-from ralphy.cli.dashboard.board import board_of
-from ralphy.cli.dashboard.feed import Feed
+from ralphy.cli.dashboard.board import WatchedFeature
 from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import open_in_browser
 from ralphy.errors import EnvironmentProblem, ExitCode
@@ -35,7 +33,8 @@ def dashboard(
     repository = call.repository()
     name = call.feature(repository, feature).name if feature else ""
     if call.output.as_json and not web:
-        return _print(call, name)
+        call.output.data("", WatchedFeature(call, name).board())
+        return ExitCode.DONE
     for module in ("starlette", "uvicorn"):
         if find_spec(module) is None:
             raise EnvironmentProblem(f"the dashboard needs {module}, which is not installed",
@@ -43,24 +42,11 @@ def dashboard(
     return _serve(call, name, port, hosts, opens=opens)
 
 
-def _print(call: Invocation, name: str) -> int:
-    board = board_of(call, name or None)
-    rows = []
-    if board["feature"] and "error" not in board["status"]:
-        agents = Agents(call, board["feature"])
-        with call.workspace(board["feature"]) as w:
-            agents.look(w)
-        rows = agents.read()
-    call.output.data("", {**board, "agents": rows})
-    return ExitCode.DONE
-
-
 def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, opens: bool) -> int:
     from ralphy.cli.dashboard.web import Dashboard, bound, serve  # needs the extra
 
-    listening = bound(port)
-    with listening, Feed(call) as feed:
-        page = Dashboard(call, feed, listening.getsockname()[1], hosts)
+    with bound(port) as listening:
+        page = Dashboard(call, listening.getsockname()[1], hosts)
         address = f"{page.address}#{name}" if name else page.address
         call.output.answer("dashboard", address, address=address)
         call.output.note("Whoever has this address can approve; Ctrl-C ends it.")

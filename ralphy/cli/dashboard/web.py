@@ -7,7 +7,6 @@ starlette is an extra.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import json
 import secrets
@@ -29,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ralphy.cli.dashboard import gate
 from ralphy.cli.dashboard.agents import log_of
 from ralphy.cli.dashboard.board import Board, again
-from ralphy.cli.dashboard.feed import Watched
+from ralphy.cli.dashboard.feed import boards
 from ralphy.cli.dashboard.page import parts_of, title_of
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body, without_secrets
@@ -38,7 +37,7 @@ from ralphy.files.atomic import read_regular
 from ralphy.resources import template_root
 
 LOOPBACK = "127.0.0.1"
-_MOST_BODY, _HEARTBEAT_S = 100_000, 15.0
+_MOST_BODY = 100_000
 _FILES = {
     "": ("index.html", "text/html"),
     "style.css": ("style.css", "text/css"),
@@ -100,9 +99,9 @@ class Dashboard:
     """A dashboard on a port of the loopback; `address` is where a person opens it."""
 
     call: Invocation
-    feed: Watched
     port: int
     more_hosts: Collection[str] = ()
+    boards: Callable[[Invocation, str], AsyncIterator[Board]] = boards
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     @property
@@ -146,7 +145,6 @@ class Dashboard:
             done = await run_in_threadpool(self._act, request.path_params["act"], said)
         except RalphyError as error:
             return _refusal(error)
-        self.feed.look_again()
         return JSONResponse({"ok": True, "said": done})
 
     def _act(self, act: str, said: dict[str, str]) -> str:
@@ -168,31 +166,14 @@ class Dashboard:
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def _boards(self, feature: str) -> AsyncIterator[str]:
-        """The parts of the page, and again those that differ."""
-        loop, news = asyncio.get_running_loop(), asyncio.Queue[Board]()
-
-        def hear(board: Board) -> None:
-            with suppress(RuntimeError):  # the server has ended meanwhile
-                loop.call_soon_threadsafe(news.put_nowait, board)
-
-        end = await run_in_threadpool(self.feed.watch, feature, hear)
+        """The parts of the page, and again those that differ; where none does, that the connection is still there."""
         sent: dict[str, str] = {}
-        try:
-            while True:
-                try:
-                    board = await asyncio.wait_for(news.get(), _HEARTBEAT_S)
-                except TimeoutError:
-                    yield ": still here\n\n"
-                    continue
-                while not news.empty():
-                    board = news.get_nowait()
-                parts = await run_in_threadpool(parts_of, board)
-                changed = {name: html for name, html in parts.items() if sent.get(name) != html}
-                told = {"at": board["at"], "feature": board["feature"], "title": title_of(board), "parts": changed}
-                yield f"data: {json.dumps(told)}\n\n"
-                sent = parts
-        finally:
-            end()
+        async for board in self.boards(self.call, feature):
+            parts = await run_in_threadpool(parts_of, board)
+            changed = {name: html for name, html in parts.items() if sent.get(name) != html}
+            told = {"at": board["at"], "feature": board["feature"], "title": title_of(board), "parts": changed}
+            yield f"data: {json.dumps(told)}\n\n" if changed else ": still here\n\n"
+            sent = parts
 
 
 async def _body(request: Request) -> dict[str, str]:
