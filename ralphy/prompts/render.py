@@ -19,7 +19,7 @@ from ralphy.documents.criteria import LISTS, items_of, titled_lists
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
-from ralphy.prompts.language import OWN, PromptFolders, generate, language, place
+from ralphy.prompts.language import OWN, generate, own_template, place
 from ralphy.resources import template_root
 
 # Texts from outside: name -> what the fence calls it, and bytes. What one built-in template uses stays
@@ -113,7 +113,7 @@ def own_prompts(folder: Path) -> dict[Path, str]:
     """The project's own templates in a folder, with the step that each is for."""
     package = _package()
     steps = (built_in.name.removesuffix(".md.j2") for built_in in sorted(package.glob("[a-z]*.md.j2")))
-    return {own: step for step in steps if (own := PromptFolders((folder,), package).own(step))}
+    return {own: step for step in steps if (own := own_template(step, (folder,)))}
 
 
 def doubts(path: Path, step: str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Candidate]:
     """The project's own template, then the built-in one, at last without anything of the project's."""
     package = _package()
     built_in = package / f"{step}.md.j2"
-    own = PromptFolders(folders, package).own(step)
+    own = own_template(step, folders)
     if own:
         yield _Candidate(own, f"{OWN}{step}", folders)
     if built_in.is_file():
@@ -141,13 +141,16 @@ def _package() -> Path:
 
 def _fill(candidate: _Candidate, context: Mapping[str, Any]) -> tuple[str, bool]:
     """The whole prompt: the line that names the run, the text, and what the text left out. Was the report left out?"""
-    environment = language(candidate.folders, _package())
-    parts = [_first_line(context), generate(environment, candidate.name, context).strip("\n")]
+
+    def text(name: str) -> str:
+        return generate(name, context, candidate.folders, _package())
+
+    parts = [_first_line(context), text(candidate.name).strip("\n")]
     if context["outbox"] not in parts[1]:
-        parts.append(generate(environment, "_rules.md.j2", context))
+        parts.append(text("_rules.md.j2"))
     lacks_report = not _says(parts[1], "EXIT_SIGNAL", context)
     if lacks_report:
-        parts.append(generate(environment, "_report.md.j2", context))
+        parts.append(text("_report.md.j2"))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n", lacks_report
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from ralphy.text.markdown import outside_fences
+
 _LINE_END = re.compile(r"\r+\n")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:
@@ -35,15 +36,9 @@ def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[in
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """(line index, level, title) of every heading outside code fences."""
-    open_fence = ""
-    for at, line in enumerate(lines):
-        if mark := _FENCE.match(line):
-            if not open_fence:
-                open_fence = mark[1]
-            elif mark[1].startswith(open_fence):
-                open_fence = ""
-        elif not open_fence and line.startswith("#") and (heading := _HEADING.match(line)):
-            yield at, len(heading[1]), heading[2]
+    for number, line in outside_fences(lines):
+        if heading := _HEADING.match(line):
+            yield number - 1, len(heading[1]), heading[2]
 
 
 def _slug(title: str) -> str:
