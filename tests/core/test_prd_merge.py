@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.documents.prd_merge import OWN, Clash, Side, began_with, merge, stories_gone
+from ralphy.documents.prd_merge import OWN, began_with, merge, stories_gone
 from ralphy.pipeline.model import Document
 from tests.core.building import done, examples, story
 
@@ -142,13 +142,13 @@ def test_changes_of_different_fields_are_both_taken() -> None:
 def test_a_field_that_both_changed_is_the_persons_and_named() -> None:
     merged = merge(doc(story(dependsOn=[])), doc(story(dependsOn=["US-2"])), doc(story(dependsOn=["US-3"])))
     assert merged.document == doc(story(dependsOn=["US-3"]))
-    assert merged.clashes == (Clash("US-001", "dependsOn", Side.PERSON),)
+    assert merged.clashes == ("US-001: dependsOn was changed by you and by Ralphy: keeping yours",)
 
 
 def test_a_status_set_by_hand_is_left_out_and_named() -> None:
     merged = merge(doc(story()), doc(story()), doc(done()))
     assert merged.document == doc(story())
-    assert [str(clash) for clash in merged.clashes] == [
+    assert [*merged.clashes] == [
         "US-001: status is recorded by Ralphy: ignoring your change",
         "US-001: passes is recorded by Ralphy: ignoring your change",
     ]
@@ -167,7 +167,24 @@ def test_new_criteria_come_beside_those_that_ralphy_has_ticked() -> None:
 def test_a_story_that_ralphy_completed_meanwhile_stays() -> None:
     merged = merge(doc(story(), story("US-002")), doc(done(), story("US-002")), doc(story("US-002", title="Mine")))
     assert ids(merged.document) == ["US-001", "US-002"]
-    assert merged.clashes == (Clash("US-001", "story", Side.RALPHY),)
+    assert merged.clashes == ("US-001: completed meanwhile, kept",)
+
+
+def test_an_edit_of_a_story_that_is_split_meanwhile_keeps_the_pieces_and_what_it_waits_for() -> None:
+    base = doc(story(notes="n"), story("US-002", dependsOn=["US-001"]))
+    piece = story("US-001-1", context={"split_from": "US-001", "split": 1})
+    ralphy = doc(story(notes="n", dependsOn=["US-001-1"]), base["userStories"][1], piece)
+    person = doc(story(notes="mine"), base["userStories"][1])
+    merged = merge(base, ralphy, person)
+    assert merged.document == doc(story(notes="mine", dependsOn=["US-001-1"]), base["userStories"][1], piece)
+    assert merged.clashes == ()
+
+
+def test_what_both_added_to_one_field_is_merged_by_name() -> None:
+    ralphy, person = doc(story(testing={"test_files": ["t.py"]})), doc(story(testing={"removes": ["old.py"]}))
+    merged = merge(doc(story()), ralphy, person)
+    assert merged.document == doc(story(testing={"test_files": ["t.py"], "removes": ["old.py"]}))
+    assert merged.clashes == ()
 
 
 def test_new_stories_of_both_stand_behind_the_ones_they_followed() -> None:
