@@ -52,8 +52,15 @@ def use_profile(call: Invocation, *, asked_for: bool, now: float) -> Ci | None:
     profile = settings.config.ci
     call.flags = {**flags_of(settings.config), **call.flags}
     call.deadline = now + profile.max_total_time
-    call.set_author(profile.author)
+    _commit_as(profile.author)
     return profile
+
+
+def _commit_as(author: str) -> None:
+    """Have Git in this process commit as `Name <address>`; "" leaves it as it is configured."""
+    name, _, address = author.removesuffix(">").partition(" <")
+    os.environ.update({f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
+                       for what, value in (("NAME", name), ("EMAIL", address)) if author})  # fmt: skip
 
 
 def flags_of(config: Config) -> dict[str, object]:

@@ -13,7 +13,7 @@ import click
 from ralphy import __version__
 from ralphy.cli.commands import COMMANDS, OTHER_WORDS, help_text
 from ralphy.cli.examples import same_as, with_examples
-from ralphy.cli.options import Group
+from ralphy.cli.group import Group
 from ralphy.cli.output import Output
 from ralphy.errors import ExitCode, NotFound, RalphyError
 

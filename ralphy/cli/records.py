@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.agents.protocol import Outcome
+from ralphy.cli.group import Group, leading
 from ralphy.cli.options import (
-    Group,
     Invocation,
     WholeNumber,
     feature_argument,
     for_each,
-    leading,
     named_story,
     stories_begun,
     with_options,

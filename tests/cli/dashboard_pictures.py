@@ -25,7 +25,7 @@ from tests.cli.chromium import Chromium, why_no_chromium
 
 
 def a_call() -> Invocation:
-    return Invocation(str(Path.cwd()), Output(quiet=True))
+    return Invocation(Path.cwd(), Output(quiet=True))
 
 
 @contextmanager

@@ -179,7 +179,7 @@ def _prose(command: click.Command) -> str:
 
 def _options(command: click.Command, *, is_everywhere: bool) -> str:
     """The table of the options that stand on every command, or of all the others; "" without rows."""
-    from ralphy.cli.options import EVERYWHERE
+    from ralphy.cli.group import EVERYWHERE
 
     options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
     chosen = [option for option in options if (option.opts[0] in EVERYWHERE) == is_everywhere]

@@ -25,7 +25,7 @@ from tests.engine.building import PATIENCE_S, Project, reports, story, works
 
 
 def called(project: Project) -> Invocation:
-    return Invocation(str(project.repo), Output(quiet=True))
+    return Invocation(project.repo, Output(quiet=True))
 
 
 async def until(shown: AsyncIterator[Board], is_it: Callable[[Board], bool]) -> Board:

@@ -78,7 +78,7 @@ def site(made: Make) -> Iterator[Site]:
     project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "human"})
     project.play(stories={"*": [works()]}, qa=[reports()])
     assert project.loop().code == 10
-    call = Invocation(str(project.repo), Output(quiet=True))
+    call = Invocation(project.repo, Output(quiet=True))
     with bound(0) as listening:
         page = Dashboard(call, listening.getsockname()[1], ["Ralphy.Example.org"])
         with served(page, listening):

@@ -168,7 +168,7 @@ def test_a_kill_on_the_way_leaves_the_old_feature_or_a_new_one(finished: tuple[P
 
     with (
         pytest.raises(Killed),
-        Invocation(str(project.repo), Output(quiet=True)).edited("login", "start over") as (w, s),
+        Invocation(project.repo, Output(quiet=True)).edited("login", "start over") as (w, s),
     ):
         w.milestone = die
         start_from_nothing(w, s)

@@ -39,7 +39,7 @@ _HOUR_S = 3600.0
 
 def again(call: Invocation) -> Invocation:
     """The same call with nothing remembered: time has passed. What it would print is left out."""
-    return Invocation(call.where, Output(quiet=True), dict(call.flags))
+    return Invocation(call.directory, Output(quiet=True), dict(call.flags))
 
 
 class WatchedFeature:

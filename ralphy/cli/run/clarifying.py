@@ -65,16 +65,14 @@ def clarify(call: Invocation, feature: str | None) -> int:
     """
     from ralphy.cli.run.drivers import drive
 
-    _, workspace = call.opened(feature)
-    with workspace as w:
+    with call.workspace(feature) as w:
         name, has_spec = w.feature.name, w.feature.file("SPEC.md").exists()
     if has_spec:
         raise Conflict(f"SPEC.md of {name} is written", hint=f"ask before the next one: ralphy redo spec {name}")
     code = drive(call, name, CLARIFY.name, {}, asks=False)
     if code != ExitCode.DONE:
         return code
-    _, workspace = call.opened(name)
-    with workspace as w:
+    with call.workspace(name) as w:
         found, at = open_questions(w), w.feature.in_repository(DOCUMENT)
     following = f"write after each `Answer:` in {at}, then: ralphy loop {name}" if found else f"ralphy loop {name}"
     text = "\n\n".join(

@@ -12,7 +12,6 @@ from ralphy.cli.run.drivers import drive
 from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.ralph_sh import write_script
 from ralphy.documents.readiness import faults
-from ralphy.engine.view.status import seen
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.atomic import read_text
 from ralphy.files.safe_open import read_bounded
@@ -108,9 +107,7 @@ def _is_new(folder: Path, text: str) -> bool:
 
 def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tuple[str, str]]) -> int:
     """The stories with what each waits for, and how to go on."""
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        snapshot = seen(w, where)
+    with call.seen(feature) as (w, snapshot):
         at = w.feature.in_repository("SPEC.md")
     waves = waves_of(snapshot, len(snapshot.prd.stories))
     found = [(number, story) for number, wave in enumerate(waves, 1) for story in wave]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.cli.group import Group
+from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.engine.runs.prompt import prompt_for
-from ralphy.engine.view.status import seen
 from ralphy.errors import NotFound
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.steps.step import Told
@@ -29,9 +29,7 @@ def prompt() -> None:
 @with_options
 def show(call: Invocation, step: str, feature: str | None, story_id: str | None) -> int:
     """Show the prompt of STEP as its agent would get it now; start none."""
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        s = seen(w, where)
+    with call.seen(feature) as (w, s):
         if Told.STORY in step_of(step).told:
             story = found(s.prd, story_id, s.feature) if story_id else next_ready(s.prd)
             if story is None:

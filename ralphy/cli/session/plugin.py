@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from ralphy.cli.options import Group, Invocation, WholeNumber, feature_argument, with_options
+from ralphy.cli.group import Group
+from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.session.loop import begin, end_loop, iterations, loop_in, on_stop
 from ralphy.documents.session_loop import SessionLoop
 from ralphy.errors import InvalidInput
@@ -85,7 +86,7 @@ def cancel(call: Invocation) -> int:
 def hook(call: Invocation, event: str) -> int:
     """Answer a hook of Claude Code, which gives its input on stdin; the plugin calls this."""
     given = json.loads(sys.stdin.read() or "{}")
-    found = find_root(call.where)
+    found = find_root(str(call.directory))
     root = Path(found[0]) if found else None
     loop = loop_in(root) if root else None
     if root and loop and loop.session_id == given.get("session_id"):

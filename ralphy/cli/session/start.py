@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ralphy.cli.session.plugin import plugin_folder
-from ralphy.engine.view.status import seen
 from ralphy.errors import EnvironmentProblem, ExitCode, InvalidInput
 from ralphy.pipeline.session_mode import HOOK, SCRIPT, mode_of
 from ralphy.processes.program_paths import find
@@ -27,10 +26,9 @@ _FITTING = {*_PASSED_ON, "only", "dry_run", "_continue"}  # the other options of
 def start_in_session(call: Invocation, feature: str | None, wanted: str, limits: Mapping[str, Any]) -> int | None:
     """Open a session of Claude Code that works on the stories, and give its exit code; None where agents of their own
     are to do them. `wanted` is hook, or auto; `limits` are the options of `run_options`."""
-    found, workspace = call.opened(feature)
-    with workspace as w:
+    with call.seen(feature) as (w, s):
         name, config = w.feature.name, w.config
-        mode, why = mode_of(seen(w, found), config, HOOK if wanted == HOOK else "")
+        mode, why = mode_of(s, config, HOOK if wanted == HOOK else "")
     if mode == HOOK and (unfit := _why_unfit(limits, config.agent.preset)):
         if wanted == HOOK:
             raise InvalidInput(unfit, hint="--mode script")

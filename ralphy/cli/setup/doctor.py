@@ -62,7 +62,7 @@ def _lines(name: str, found: Finding) -> Iterator[str]:
 
 
 def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:
-    yield from programs.programs(os.environ, root_around(call.where))
+    yield from programs.programs(os.environ, root_around(str(call.directory)))
     try:
         repository = call.repository()
     except (NotFound, EnvironmentProblem) as error:

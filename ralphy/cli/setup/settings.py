@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralphy.agents.presets import preset_of
-from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.cli.group import Group
+from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.setup.validity import all_files, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import UnfitError, accept, all_fields, flow, named, parse_words

@@ -199,7 +199,7 @@ def _status_under(call: Invocation, under: str) -> int:
         shown = os.path.relpath(root)
         row: dict[str, Any] = {"repository": str(root), "features": []}
         try:
-            found, row["features"], own_code = _inbox(Invocation(str(root), call.output), shown)
+            found, row["features"], own_code = _inbox(Invocation(root, call.output), shown)
         except (RalphyError, OSError) as error:
             own_code = error.exit_code if isinstance(error, RalphyError) else ExitCode.ENVIRONMENT
             row["error"] = error_body(own_code, str(error), getattr(error, "hint", ""))

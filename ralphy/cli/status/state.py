@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralphy.cli.options import Group, Invocation, feature_argument, with_options
+from ralphy.cli.group import Group
+from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.status.look import standing
 from ralphy.cli.stories.gates import mark
 from ralphy.engine.person.again import redo_step

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ralphy.cli.options import require_changeable
 from ralphy.documents import request_queue
 from ralphy.engine.person.story_changes import keep, plan, with_queued
-from ralphy.engine.view.status import seen
 from ralphy.engine.workspace.workspace import repository_token
 from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import EVERY_FEATURE, Held, covers, holder, purpose_of
@@ -48,10 +47,8 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
     """Check the change as far as that is possible now, and leave it for the Ralphy that works here."""
     if held.purpose not in EVERY_FEATURE and not held.purpose.startswith(purpose_of("")):
         raise held
-    found, workspace = call.opened(name)
-    with workspace as w:
+    with call.seen(name, review=False) as (w, s):
         _require_person(w)
-        s = seen(w, found, review=False)
         require_changeable(s)
         if not s.prd.stories:
             raise Conflict(f"{s.feature} has no stories yet, and Ralphy is at work", hint="add it when SPEC.md exists")

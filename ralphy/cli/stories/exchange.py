@@ -11,7 +11,6 @@ import click
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.documents.prd_reader import MOST_SHOWN, prd_problems
 from ralphy.documents.prd_rules import rendered
-from ralphy.engine.view.status import seen
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.formats import FORMATS, read
 from ralphy.exchange.issues import plan_of
@@ -101,9 +100,8 @@ def _require_valid(plan: Plan, source: str) -> None:
 @with_options
 def export(call: Invocation, feature: str | None, output: str | None) -> int:
     """To stdout, or to --output."""
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        prd, name = seen(w, where).prd, w.feature.name
+    with call.seen(feature) as (_, s):
+        prd, name = s.prd, s.feature
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralphy.cli.group import Group
 from ralphy.cli.options import (
-    Group,
     Invocation,
     WholeNumber,
     feature_argument,
@@ -24,15 +24,19 @@ from ralphy.cli.options import (
 )
 from ralphy.cli.status.lines import story_line
 from ralphy.cli.status.look import standing
+from ralphy.cli.stories.changes import change_stories
 from ralphy.documents.review import boxes, known_answers
+from ralphy.engine.person.accept import accept
 from ralphy.engine.view.observe import observe
-from ralphy.engine.view.status import seen, status_of
+from ralphy.engine.view.status import status_of
 from ralphy.engine.view.view import render_tasks
 from ralphy.errors import ExitCode, NotFound
 from ralphy.git import ledger
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
+from ralphy.pipeline.story_changes import found as found_in
+from ralphy.pipeline.story_changes import require_dependencies
 from ralphy.pipeline.verification import verified_by
 
 if TYPE_CHECKING:
@@ -74,9 +78,8 @@ def list_(call: Invocation, feature: str | None) -> int:
 @with_options
 def next_(call: Invocation, feature: str | None) -> int:
     """Show the next story; where there is none, 10 if it waits for an answer, 11 if stories have failed."""
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        prd, name = seen(w, where).prd, w.feature.name
+    with call.seen(feature) as (_, s):
+        prd, name = s.prd, s.feature
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     ready = next_ready(prd)
@@ -102,17 +105,12 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
 
 
 def _has_story(call: Invocation, feature: str | None, story_id: str) -> bool:
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        return any(one.id == story_id for one in seen(w, where).prd.stories)
+    with call.seen(feature) as (_, s):
+        return any(one.id == story_id for one in s.prd.stories)
 
 
 def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
-    from ralphy.pipeline.story_changes import found as found_in
-
-    where, workspace = call.opened(feature)
-    with workspace as w:
-        s = seen(w, where)
+    with call.seen(feature) as (w, s):
         prd, name = with_parts(s.prd), s.feature
         found = found_in(prd, story_id, name)
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
@@ -202,10 +200,6 @@ def start(call: Invocation, story_id: str, feature: str | None) -> int:
 @with_options
 def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that you did yourself; requires committed changes and green checks."""
-    from ralphy.engine.person.accept import accept
-    from ralphy.pipeline.story_changes import found as found_in
-    from ralphy.pipeline.story_changes import require_dependencies
-
     story_id, feature = named_story(call, story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
         found = found_in(s.prd, story_id, s.feature)
@@ -241,7 +235,6 @@ def reset(call: Invocation, story_id: str, feature: str | None) -> int:
 
 def _change(call: Invocation, feature: str | None, change: Change, purpose: str) -> int:
     """Make the change now, or queue it while Ralphy works."""
-    from ralphy.cli.stories.changes import change_stories
 
     def say(w: Workspace, new: Changed) -> None:
         _say(call, w, change.verb.value, new.story, new.said)
