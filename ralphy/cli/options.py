@@ -8,37 +8,30 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ralphy.cli.output import Output
 from ralphy.cli.run.sentences import in_words
-from ralphy.config.load import load, with_stack
+from ralphy.config.load import Settings, load, with_stack
 from ralphy.config.trust import accept
-from ralphy.documents.feature_folder import find, ignored, misnamed
+from ralphy.config.values import Check, Config, Notify
+from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.features import features_of, only_open
+from ralphy.engine.feature.features import Found, features_of, only_open
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings
 from ralphy.engine.view.status import seen
 from ralphy.engine.workspace.checkout import Checkout
-from ralphy.engine.workspace.workspace import open_workspace
+from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
-from ralphy.git.commands import begun_by_person, discover
+from ralphy.git.commands import Repository, begun_by_person, discover
 from ralphy.git.run_lock import Lock
+from ralphy.notify.sender import Sender
+from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.stories import why_lost
-
-if TYPE_CHECKING:
-    from ralphy.config.load import Settings
-    from ralphy.config.values import Check, Config, Notify
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.feature.features import Found
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.commands import Repository
-    from ralphy.notify.sender import Sender
-    from ralphy.pipeline.model import Snapshot
 
 
 class WholeNumber(click.IntRange):

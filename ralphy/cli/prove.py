@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.run.sentences import in_words
 from ralphy.documents.prd_reader import USUAL_BASES
+from ralphy.engine.prove import Proof
 from ralphy.engine.prove import prove as judged
 from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.git import commands as git
-from ralphy.git.ledger import commit_named, landed_between, story_commits
+from ralphy.git.commands import Repository
+from ralphy.git.ledger import StoryCommit, commit_named, landed_between, story_commits
 from ralphy.git.run_lock import Lock
 from ralphy.text.tone import BAD, GOOD, Toned
-
-if TYPE_CHECKING:
-    from ralphy.engine.prove import Proof
-    from ralphy.git.commands import Repository
-    from ralphy.git.ledger import StoryCommit
 
 _SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
 

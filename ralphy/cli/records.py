@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,21 +25,17 @@ from ralphy.cli.options import (
 from ralphy.cli.output import without_secrets
 from ralphy.cli.run.run_lines import RunLines
 from ralphy.cli.terminal import clean
+from ralphy.documents.feature_folder import Feature
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.safe_open import read_safely
-from ralphy.git.commands import head_of, require_plain_rules
-from ralphy.git.ledger import difference, kept, one_kept, put_back
+from ralphy.git.commands import Repository, head_of, require_plain_rules
+from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
 from ralphy.state.kept_streams import Line, Reader, Run, runs
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
-
-if TYPE_CHECKING:
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.git.commands import Repository
-    from ralphy.git.ledger import KeptAttempt
 
 _SHOWN_FILES = 8
 _TONES = {"run": STRONG, "thinking": FAINT, "text": FAINT, "warning": WAITING, "limit": WAITING, "retry": WAITING,

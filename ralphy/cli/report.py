@@ -11,37 +11,31 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
-from ralphy.documents.report import MARKDOWN, PAGE, report_of
+from ralphy.documents.report import MARKDOWN, PAGE, Report, report_of
 from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.features import Found
 from ralphy.engine.view.status import decided
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.commands import head_of
 from ralphy.git.ledger import commits_of
 from ralphy.git.run_lock import holder
+from ralphy.pipeline.decision import Decision
 from ralphy.pipeline.events import Decided, Event, Listener, RunEnded
-from ralphy.pipeline.nights import interrupted, past_of
+from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.nights import Past, interrupted, past_of
 from ralphy.pipeline.parts import with_parts
 from ralphy.processes.program_paths import find, own_environment
 from ralphy.secrets.known_values import values_of, without_values
 from ralphy.state.journal import Journal
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralphy.documents.report import Report
-    from ralphy.engine.feature.features import Found
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.decision import Decision
-    from ralphy.pipeline.model import Snapshot
-    from ralphy.pipeline.nights import Past
 
 _SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n"
 

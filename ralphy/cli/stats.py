@@ -6,20 +6,16 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.nights import past_of
-from ralphy.pipeline.statistics import statistics_of
+from ralphy.pipeline.statistics import Statistics, statistics_of
 from ralphy.state.journal import Journal
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import NOTE, is_marked
-
-if TYPE_CHECKING:
-    from ralphy.pipeline.statistics import Statistics
 
 _DAYS = re.compile(r"(\d{1,4})d")
 _MOST_NIGHTS = 14

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -18,13 +18,8 @@ from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.tree_walk import remove, size_of
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.lanes_folder import abandoned, lanes_folder
-from ralphy.lanes.pool import Pool
+from ralphy.lanes.pool import LaneFacts, Pool
 from ralphy.text.durations import span
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralphy.lanes.pool import LaneFacts
 
 _MB = 1 << 20
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless
 from ralphy.cli.run.night import Night, after
 from ralphy.cli.run.run_lines import RunLines
+from ralphy.documents.feature_folder import Feature
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.commands import Repository
 from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
 from ralphy.state.kept_streams import Reader, runs
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.commands import Repository
 
 _MOST_LINES = 400
 

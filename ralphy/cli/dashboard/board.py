@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.cli.dashboard.agents import Agents
 from ralphy.cli.options import Invocation
@@ -22,15 +22,13 @@ from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of, open_questions
 from ralphy.documents.report_page import values_of
 from ralphy.engine.view.status import decided
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular
 from ralphy.pipeline.decide import waiting_gate
+from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
-
-if TYPE_CHECKING:
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
 
 Board = dict[str, Any]
 _INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting_until", "cost_usd")

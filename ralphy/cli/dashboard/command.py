@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +11,6 @@ from ralphy.cli.dashboard.board import WatchedFeature
 from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
 from ralphy.cli.report import open_in_browser
 from ralphy.errors import EnvironmentProblem, ExitCode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @click.command("dashboard")

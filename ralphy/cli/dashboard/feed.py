@@ -10,17 +10,14 @@ import time
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from watchfiles import awatch
 
 from ralphy.cli.dashboard.board import Board, WatchedFeature
+from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body
 from ralphy.errors import ExitCode, RalphyError
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
 
 # What is due for other reasons than a change: a limit that is over, a lock that nobody holds any more.
 _RESYNC_TICKS, _TICK_MS, _STEP_MS = 20, 1000, 50

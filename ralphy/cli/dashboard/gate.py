@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ralphy.cli.dashboard.board import again, gate_of
+from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless
 from ralphy.cli.run.clarifying import QUESTIONS, answer_in_questions
 from ralphy.cli.run.dialogue import changes_of_the_code
@@ -12,9 +11,6 @@ from ralphy.cli.stories.gates import mark, stop
 from ralphy.engine.feature.documents import to_read
 from ralphy.engine.view.observe import observe
 from ralphy.errors import Conflict, InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
 
 _MOST_SHOWN = 400_000
 

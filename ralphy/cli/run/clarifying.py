@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.documents import questions
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, ExitCode
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import clarifications
 from ralphy.pipeline.clarifications import DOCUMENT, Clarification
 from ralphy.pipeline.steps.clarify import CLARIFY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ralphy.engine.workspace.workspace import Workspace
 
 QUESTIONS = "QUESTIONS.md"
 

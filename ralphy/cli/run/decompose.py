@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -15,15 +16,10 @@ from ralphy.documents.readiness import faults
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.atomic import read_text
 from ralphy.files.safe_open import read_bounded
+from ralphy.pipeline.model import Story
 from ralphy.pipeline.plan import waves_of
 from ralphy.pipeline.steps.spec import SPEC
 from ralphy.scaffold.writer import feature_of_prd, slug
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from ralphy.pipeline.model import Story
 
 _SIZES = click.Choice(["small", "medium", "large"])
 _MOST_BYTES = 1024 * 1024

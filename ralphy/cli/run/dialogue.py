@@ -11,17 +11,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ralphy.cli.output import harmless
+from ralphy.cli.output import Output, harmless
 from ralphy.cli.run import clarifying
+from ralphy.cli.run.live import Live
 from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.lane_tree import begun_at
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline import decision as d
+from ralphy.pipeline.clarifications import Clarification
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.names import QA
@@ -30,13 +33,6 @@ from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.stories import over
 from ralphy.processes import program_paths
 from ralphy.text.tone import FAINT, STRONG, WAITING
-
-if TYPE_CHECKING:
-    from ralphy.cli.output import Output
-    from ralphy.cli.run.live import Live
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline import decision as d
-    from ralphy.pipeline.clarifications import Clarification
 
 _MOST_STORIES = 12
 _WORDS = {"yes": "y", "approve": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,19 +19,16 @@ from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan, tell_plan
 from ralphy.cli.run.runner import Runner, open_features
 from ralphy.cli.session.start import start_in_session
-from ralphy.documents.feature_folder import ignored, misnamed
+from ralphy.config.values import Config
+from ralphy.documents.feature_folder import Feature, ignored, misnamed
 from ralphy.engine.reactor import Patience, watch_all
 from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
 from ralphy.scaffold.writer import new_feature, require_name, slug
-
-if TYPE_CHECKING:
-    from ralphy.config.values import Config
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.workspace.workspace import Workspace
 
 _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+from ralphy.cli.options import Invocation
 from ralphy.engine.housekeeping import without_lanes
 from ralphy.engine.person.from_nothing import is_begun, next_ref, require_possible, start_from_nothing, what_goes
 from ralphy.errors import InvalidInput
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import STRONG
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
 
 
 def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:

@@ -6,20 +6,17 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ralphy.cli.ci import annotation, is_github
 from ralphy.cli.output import harmless, put
 from ralphy.cli.report import moment, report_now
 from ralphy.cli.run import clarifying
 from ralphy.documents.report_text import in_markdown
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
+from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.events import Decided, Event, Listener, StoryFailed
-
-if TYPE_CHECKING:
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.decision import Rest
 
 _ANY = "*"
 _MOST_SUMMARY = 900_000  # GitHub takes a megabyte

@@ -8,23 +8,20 @@ import threading
 import time
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich import live as rich_live
 from rich.control import Control
 
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.cli.output import working_on
+from ralphy.cli.output import Output, working_on
 from ralphy.cli.run.night import Evidence, Night, after
 from ralphy.cli.run.panel import calls_of, panel
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.forecast import usual_span
 from ralphy.text.durations import span
 from ralphy.text.tone import FAINT
-
-if TYPE_CHECKING:
-    from ralphy.cli.output import Output
-    from ralphy.engine.workspace.workspace import Workspace
 
 _REFRESH_S, _HEARTBEAT_S = 0.5, 300.0
 _HOUR_S = 3600.0

@@ -6,22 +6,19 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.run.narrator import tell_event
+from ralphy.config.values import Notify
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
+from ralphy.git.commands import Repository
 from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.notices import Notice, notice_of
-
-if TYPE_CHECKING:
-    from ralphy.config.values import Notify
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.commands import Repository
 
 _NOBODY = """\
 nobody is told yet: no receiver is set, and there is no terminal whose bell could ring

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.status.look import explained
+from ralphy.engine.feature.features import Found
 from ralphy.engine.view.status import seen
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
 from ralphy.text.rehearsed import marked
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
-    from ralphy.engine.feature.features import Found
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
 
 
 def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str = "") -> int:

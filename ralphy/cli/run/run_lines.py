@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.agents.presets import preset_of
 from ralphy.cli.run.sentences import ending, title
+from ralphy.git.commands import Repository
 from ralphy.pipeline.events import RunBegan, RunEnded, of_journal
 from ralphy.state.journal import Journal
-from ralphy.state.kept_streams import Reader
+from ralphy.state.kept_streams import Line, Reader, Run
 from ralphy.text.json_coerce import text_of
-
-if TYPE_CHECKING:
-    from ralphy.git.commands import Repository
-    from ralphy.state.kept_streams import Line, Run
 
 
 class RunLines:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.report import reporting
 from ralphy.cli.run.awake import keeping_awake
 from ralphy.cli.run.dialogue import StoryDialogue
@@ -16,24 +16,20 @@ from ralphy.cli.run.notifying import notifying, tell, telling_the_end
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.cli.status.inbox import at_gate, command_of
 from ralphy.cli.status.look import standing
+from ralphy.documents.feature_folder import Feature
 from ralphy.documents.readiness import faults
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
 from ralphy.engine.lane_use.lane_layout import lanes_of
 from ralphy.engine.lane_use.strict import require_agent_starts
-from ralphy.engine.reactor import Patience, held_up, run_feature
+from ralphy.engine.reactor import Dialogue, Patience, held_up, run_feature
+from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files.atomic import read_text
 from ralphy.git.run_lock import Held, Lock, covers, purpose_of
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.decision import Halt, Rest, Wait
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.reactor import Dialogue
-    from ralphy.engine.workspace.checkout import Checkout
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Session
+from ralphy.pipeline.model import Session
 
 
 def open_features(call: Invocation) -> list[Feature]:

@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.session.transcript import promises
 from ralphy.documents.session_loop import MOST_BYTES, PATH, SessionLoop, as_text, read_loop
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.reconcile import until_run
 from ralphy.engine.session_work import give_up, session_prompt, settle_session
 from ralphy.engine.view.observe import observe
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import RunAgent
+from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.session_mode import SCRIPT, mode_of
 from ralphy.pipeline.steps import names
 from ralphy.text.first_few import first_few
-
-if TYPE_CHECKING:
-    from ralphy.cli.options import Invocation
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
 
 DONE, FAILED = "STORY_DONE", "FAILED"
 _MOST_NAMED = 5

@@ -7,17 +7,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from ralphy.cli.options import Invocation
 from ralphy.cli.session.plugin import plugin_folder
 from ralphy.errors import EnvironmentProblem, ExitCode, InvalidInput
 from ralphy.pipeline.session_mode import HOOK, SCRIPT, mode_of
 from ralphy.processes.program_paths import find
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralphy.cli.options import Invocation
 
 _PASSED_ON = {"max_iterations": "--max-iterations", "max_attempts": "--max-attempts"}
 _FITTING = {*_PASSED_ON, "only", "dry_run", "_continue"}  # the other options of `start` have no effect in a session

@@ -6,24 +6,20 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ralphy.cli.options import Invocation
 from ralphy.cli.setup.findings import Finding, Place, fail, of_error, warn
 from ralphy.config.load import with_stack
 from ralphy.detect.stack import detect, example_check
-from ralphy.engine.lane_use.checks import run_checks
+from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.verify.baseline import require_real_checks
 from ralphy.engine.verify.startable import missing, without_feature
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
 from ralphy.git.commands import head_of
 from ralphy.git.run_lock import Lock
 from ralphy.scaffold.config_template import check_line
-
-if TYPE_CHECKING:
-    from ralphy.engine.lane_use.checks import CheckResult
-    from ralphy.engine.workspace.workspace import Workspace
 
 _MOST_LINES = 10
 

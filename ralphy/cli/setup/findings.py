@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from ralphy.config.values import Config
 from ralphy.errors import RalphyError
-
-if TYPE_CHECKING:
-    from ralphy.config.values import Config
-    from ralphy.git.commands import Repository
+from ralphy.git.commands import Repository
 
 
 class State(Enum):

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.config.fields import all_fields
 from ralphy.config.file import read_values
+from ralphy.config.values import Check, Config
+from ralphy.detect.stack import StackReport, example_check
 from ralphy.detect.stack import detect as detect_stack
-from ralphy.detect.stack import example_check
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_regular, replace_file
-from ralphy.git.commands import require_plain_rules
+from ralphy.git.commands import Repository, require_plain_rules
 from ralphy.scaffold import writer
 from ralphy.scaffold.config_template import check_lines, config_text
-from ralphy.scaffold.writer import ChangeKind
-
-if TYPE_CHECKING:
-    from ralphy.config.values import Check, Config
-    from ralphy.detect.stack import StackReport
-    from ralphy.git.commands import Repository
-    from ralphy.scaffold.writer import Change
+from ralphy.scaffold.writer import Change, ChangeKind
 
 CONFIG = ".ralphy/config.yaml"
 _COMMIT = "git commit -m 'chore: set up Ralphy'"

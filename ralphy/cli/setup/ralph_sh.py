@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.config.load import with_stack
-from ralphy.detect.stack import detect
+from ralphy.config.values import Check, Config
+from ralphy.detect.stack import StackReport, detect
 from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralphy.config.values import Check, Config
-    from ralphy.detect.stack import StackReport
 
 
 @click.command("ralph-sh")

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,20 +15,16 @@ from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.setup.validity import all_files, report
 from ralphy.config.edit import with_setting
-from ralphy.config.fields import UnfitError, accept, all_fields, flow, named, parse_words
+from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words
 from ralphy.config.file import read_values
-from ralphy.config.load import load, user_file
+from ralphy.config.load import Settings, load, user_file
 from ralphy.config.strict_yaml import short
+from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
+from ralphy.git.commands import Repository
 from ralphy.scaffold.writer import refuse_links
-
-if TYPE_CHECKING:
-    from ralphy.config.fields import Field
-    from ralphy.config.load import Settings
-    from ralphy.config.values import Config
-    from ralphy.git.commands import Repository
 
 FILE = ".ralphy/config.yaml"
 _MOST_BYTES = 256 * 1024

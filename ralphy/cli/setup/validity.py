@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,11 +23,9 @@ from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.git_places import find_root
 from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import walk
+from ralphy.git.commands import Repository
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
-
-if TYPE_CHECKING:
-    from ralphy.git.commands import Repository
 
 _CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024

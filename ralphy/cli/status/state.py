@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from ralphy.cli.group import Group
@@ -14,9 +12,7 @@ from ralphy.engine.person.again import redo_step
 from ralphy.errors import Conflict, ExitCode
 from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.spec import SPEC
-
-if TYPE_CHECKING:
-    from ralphy.pipeline.steps.step import Step
+from ralphy.pipeline.steps.step import Step
 
 # The words of status -> those of ralph-dev.
 _WORDS = {

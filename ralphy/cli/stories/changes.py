@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ralphy.cli.options import require_changeable
+from ralphy.cli.options import Invocation, require_changeable
 from ralphy.documents import request_queue
 from ralphy.engine.person.story_changes import keep, plan, with_queued
-from ralphy.engine.workspace.workspace import repository_token
+from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import EVERY_FEATURE, Held, covers, holder, purpose_of
-from ralphy.pipeline.requests import Verb
+from ralphy.pipeline.requests import Change, Verb
+from ralphy.pipeline.story_changes import Changed
 from ralphy.processes.command import REPO_MARKER
 from ralphy.processes.process_table import descends_from
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ralphy.cli.options import Invocation
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.run_lock import Held
-    from ralphy.pipeline.requests import Change
-    from ralphy.pipeline.story_changes import Changed
-
-    Say = Callable[[Workspace, Changed], None]
+Say = Callable[[Workspace, Changed], None]
 
 
 def change_stories(

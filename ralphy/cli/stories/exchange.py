@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
@@ -19,14 +19,8 @@ from ralphy.exchange.structured import prd_of
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import walk
-from ralphy.forge.issues import read_issues, source_of
+from ralphy.forge.issues import IssueSource, read_issues, source_of
 from ralphy.scaffold.writer import feature_with, slug
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralphy.exchange.plan import Plan
-    from ralphy.forge.issues import IssueSource
 
 _FORMATS = click.Choice(list(FORMATS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000

@@ -8,7 +8,7 @@ A person's word alone completes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,26 +25,23 @@ from ralphy.cli.options import (
 from ralphy.cli.status.lines import story_line
 from ralphy.cli.status.look import standing
 from ralphy.cli.stories.changes import change_stories
+from ralphy.documents.criteria import Item
 from ralphy.documents.review import boxes, known_answers
 from ralphy.engine.person.accept import accept
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.status import status_of
 from ralphy.engine.view.view import render_tasks
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, NotFound
 from ralphy.git import ledger
+from ralphy.git.ledger import KeptAttempt, StoryCommit
+from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
+from ralphy.pipeline.story_changes import Changed, require_dependencies
 from ralphy.pipeline.story_changes import found as found_in
-from ralphy.pipeline.story_changes import require_dependencies
 from ralphy.pipeline.verification import verified_by
-
-if TYPE_CHECKING:
-    from ralphy.documents.criteria import Item
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.git.ledger import KeptAttempt, StoryCommit
-    from ralphy.pipeline.model import Prd, Story
-    from ralphy.pipeline.story_changes import Changed
 
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
 
