@@ -6,7 +6,6 @@ import os
 import sys
 from importlib import import_module
 from inspect import cleandoc
-from typing import Any
 
 import click
 
@@ -80,7 +79,7 @@ def main(argv: list[str] | None = None) -> int:
         return ExitCode.DONE
     except Exception as error:  # the boundary: a defect of ours is said as one, with what a report needs
         return output.unexpected(error)
-    return _exit_code(code)
+    return code if isinstance(code, int) else ExitCode.DONE
 
 
 def _is_folder_gone() -> bool:
@@ -89,7 +88,3 @@ def _is_folder_gone() -> bool:
     except FileNotFoundError:
         return True
     return False
-
-
-def _exit_code(code: Any) -> int:
-    return code if isinstance(code, int) else ExitCode.DONE

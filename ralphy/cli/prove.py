@@ -20,8 +20,6 @@ from ralphy.git.ledger import StoryCommit, commit_named, landed_between, story_c
 from ralphy.git.run_lock import Lock
 from ralphy.text.tone import BAD, GOOD, Toned
 
-_SCHEMA = "ralphy/prove@1"  # schemas/prove.schema.json
-
 
 @click.command("prove")
 @click.argument("what", required=False, metavar="[FEATURE | BASE..HEAD]")
@@ -40,8 +38,7 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     call.require_trusted(repository)
     rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
     if not rows and if_any:
-        call.output.data("no story landed there", {"schema": _SCHEMA, "ok": True, "stories": []})
-        return ExitCode.DONE
+        return call.output.answer("prove", "no story landed there", stories=[])
     if not rows:
         raise NotFound(f"no story {only} landed there" if only else "no story landed there",
                        hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
@@ -51,9 +48,8 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     failed = [row for row in proofs if not row["holds"]]
     total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
     flagged = sum(1 for row in proofs if row["flags"])
-    call.output.data(f"{total}, {flagged} flagged" if flagged else total,
-                     {"schema": _SCHEMA, "ok": not failed, "stories": proofs})  # fmt: skip
-    return ExitCode.STORIES_OPEN if failed else ExitCode.DONE
+    return call.output.answer("prove", f"{total}, {flagged} flagged" if flagged else total,
+                              ExitCode.STORIES_OPEN if failed else ExitCode.DONE, stories=proofs)  # fmt: skip
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:

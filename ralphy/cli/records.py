@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -24,8 +22,10 @@ from ralphy.cli.options import (
 )
 from ralphy.cli.output import without_secrets
 from ralphy.cli.run.run_lines import RunLines
+from ralphy.cli.status.moments import second
 from ralphy.cli.terminal import clean
 from ralphy.documents.feature_folder import Feature
+from ralphy.engine.view.status import iso
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.safe_open import read_safely
@@ -33,7 +33,7 @@ from ralphy.git.commands import Repository, head_of, require_plain_rules
 from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
-from ralphy.state.kept_streams import Line, Reader, Run, runs
+from ralphy.state.kept_streams import Line, Run, runs
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
@@ -57,18 +57,26 @@ def logs(
         raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
     repository = call.repository()
     features, story_id = _addressed(call, repository, story, feature)
-    emit = _emit_raw if raw else _emitter(call, repository)
-    is_shown: Callable[[Line], bool] = (lambda line: bool(line.raw)) if raw else (lambda line: bool(line.text))
     journal = RunLines(repository)
+
+    def show(lines: Iterable[Line], most: int | None = None) -> None:
+        """Print the lines that say anything, or the last of them: with paths as people read them, or as JSON."""
+        wanted = (line for line in lines if (line.raw if raw else line.text))
+        for line in wanted if most is None else deque(wanted, maxlen=most):
+            if raw:
+                _write_raw(line.raw)
+            else:
+                call.output.data(Toned(as_in_the_checkout(line.text, repository), _tone_of(line.value)), line.value)
+
     if follow:
-        _follow(features, story_id, journal, lambda lines: _emit_all(filter(is_shown, lines), emit), tail)
+        _follow(features, story_id, journal, show, tail)
     found = [run for folder in features for run in _chosen(runs(folder), story_id)]
     if not found:
         names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
-        raise NotFound(f"no saved run of {names}", hint=" ".join(["ralphy why", *_only_name(features)]))
+        name = f" {features[0].name}" if len(features) == 1 else ""
+        raise NotFound(f"no saved run of {names}", hint=f"ralphy why{name}")
     journal.read_on()
-    lines = (line for run in found for line in journal.whole(run))
-    _emit_all(_last(filter(is_shown, lines), tail), emit)
+    show((line for run in found for line in journal.log(run).new(is_over=True)), tail)
     return ExitCode.DONE
 
 
@@ -77,76 +85,37 @@ def _chosen(found: Sequence[Run], story: str) -> Sequence[Run]:
     return [run for run in found if run.story == story] if story else found[-1:]
 
 
-def _last(lines: Iterable[Line], most: int | None) -> Iterable[Line]:
-    return lines if most is None else deque(lines, maxlen=most)
-
-
-def _emitter(call: Invocation, repository: Repository) -> Callable[[Line], None]:
-    """Lines for people, with paths as people read them and in colours by what they tell, or as JSON."""
-
-    def emit(line: Line) -> None:
-        call.output.data(Toned(as_in_the_checkout(line.text, repository), _tone_of(line.value)), line.value)
-
-    return emit
-
-
 def _tone_of(value: Mapping[str, Any]) -> str:
     if value.get("kind") == "ended":
         return GOOD if value.get("outcome") == Outcome.SUCCEEDED.value else BAD
     return _TONES.get(str(value.get("kind")), "")
 
 
-def _emit_raw(line: Line) -> None:
+def _write_raw(line: bytes) -> None:
     """As it is, but for the environment's secrets; on a terminal without what the terminal would obey."""
-    data = without_secrets(line.raw)
+    data = without_secrets(line)
     if sys.stdout.isatty():
         data = clean(data.decode("utf-8", "replace")).encode()
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
 
 
-def _emit_all(lines: Iterable[Line], emit: Callable[[Line], None]) -> None:
-    for line in lines:
-        emit(line)
-
-
-@dataclass(slots=True)
-class _Followed:
-    """A run whose lines are shown as they come: its title first, how it ended last, each once."""
-
-    reader: Reader
-    journal: RunLines
-    has_begun: bool = False
-    has_ended: bool = False
-
-    def new(self) -> Iterator[Line]:
-        if not self.has_begun:
-            self.has_begun = True
-            yield self.journal.title(self.reader.run)
-        yield from self.reader.new()
-        ending = None if self.has_ended else self.journal.ending(self.reader.run)
-        if ending:
-            self.has_ended = True
-            yield ending
-
-
 def _follow(
-    features: Sequence[Feature], story: str, journal: RunLines, show: Callable[[Iterable[Line]], None], tail: int | None
+    features: Sequence[Feature], story: str, journal: RunLines, show: Callable[..., None], tail: int | None
 ) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
     with Wakeups([feature.folder for feature in features]) as wakeups:
         found = _runs_of(features)
         seen = {run.folder for run in found}
         journal.read_on()
-        readers = [_Followed(journal.reader(run), journal) for run in _chosen(found, story)]
-        show(_last((line for reader in readers for line in reader.new()), tail))
+        logs = [journal.log(run) for run in _chosen(found, story)]
+        show((line for log in logs for line in log.new()), tail)
         while True:
             new = [run for run in _runs_of(features) if run.folder not in seen]
             seen.update(run.folder for run in new)
             journal.read_on()
-            begun = [_Followed(journal.reader(run), journal) for run in new if story in ("", run.story)]
-            readers = [*readers[-1:], *begun]
-            show(line for reader in readers for line in reader.new())
+            logs = [*logs[-1:], *(journal.log(run) for run in new if story in ("", run.story))]
+            show(line for log in logs for line in log.new())
             wakeups.wait(RESYNC_S)
 
 
@@ -165,10 +134,6 @@ def _addressed(
     elif word is not None:
         story, feature = named_story(call, word, feature)
     return [call.feature(repository, name) for name in call.meant(feature)], story
-
-
-def _only_name(features: Sequence[Feature]) -> list[str]:
-    return [feature.name for feature in features] if len(features) == 1 else []
 
 
 class Attempts(Group):
@@ -204,18 +169,16 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
 
 
 def _row(attempt: KeptAttempt) -> dict[str, Any]:
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(attempt.at))
     return {"ref": attempt.ref, "story": attempt.story, "attempt": attempt.number, "counted_as": attempt.counted_as,
-            "commit": attempt.commit, "at": at, "outcome": attempt.outcome, "why": attempt.why,
+            "commit": attempt.commit, "at": iso(attempt.at), "outcome": attempt.outcome, "why": attempt.why,
             "files": list(attempt.files)}  # fmt: skip
 
 
 def _described(attempt: KeptAttempt) -> str:
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(attempt.at))
     why = " ".join(attempt.why.split())[:160]
     counted = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""
     return "\n".join([
-        f"{attempt.story} attempt {attempt.number}{counted}  {at}  {attempt.outcome}: {why}",
+        f"{attempt.story} attempt {attempt.number}{counted}  {second(attempt.at)}  {attempt.outcome}: {why}",
         f"    {first_few(attempt.files, _SHOWN_FILES)}",
         f"    {attempt.ref}",
     ])  # fmt: skip

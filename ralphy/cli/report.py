@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
+from ralphy.cli.status.moments import minute
 from ralphy.documents.report import MARKDOWN, PAGE, Report, report_of
 from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown
@@ -61,7 +60,7 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
             value = report_now(w, found)
             if call.output.as_json:
                 return call.output.answer("report", "", **asdict(value))
-            text = _cleared(w, in_html(value, moment) if as_page or opens else in_markdown(value, moment))
+            text = _cleared(w, in_html(value, minute) if as_page or opens else in_markdown(value, minute))
             if target is None and not (as_page or opens):
                 call.output.document(text)
                 return ExitCode.DONE
@@ -95,11 +94,6 @@ def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) 
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
 
-def moment(at: float) -> str:
-    """A moment as the report has it, by the local clock."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
-
-
 def reporting(w: Workspace, listener: Listener) -> Listener:
     """The listener; when work comes to a rest, the report is written: after an agent's run or a push, not for each
     decision about a feature that waits. What hinders that hinders nothing else."""
@@ -122,13 +116,9 @@ def reporting(w: Workspace, listener: Listener) -> Listener:
 
 def leave_report(w: Workspace) -> None:
     """Write both forms into the feature's folder."""
-    for name, text in _forms(report_now(w, None)):
+    value = report_now(w, None)
+    for name, text in ((MARKDOWN, in_markdown(value, minute)), (PAGE, in_html(value, minute))):
         _lay_down(w, name, _cleared(w, text))
-
-
-def _forms(value: Report) -> Iterator[tuple[str, str]]:
-    yield MARKDOWN, in_markdown(value, moment)
-    yield PAGE, in_html(value, moment)
 
 
 def _lay_down(w: Workspace, name: str, text: str) -> bool:

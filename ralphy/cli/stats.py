@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.status.moments import minute
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.nights import past_of
 from ralphy.pipeline.statistics import Statistics, statistics_of
@@ -61,7 +62,7 @@ def _lines(found: Statistics) -> Iterator[str]:
         (number, said_s, said), (_, was_s, was) = found.forecast, found.outcome
         yield (f"Forecast  {span(said_s)} and ${said:.2f} for {number} stories; "
                f"it took {span(was_s)} and ${was:.2f}")  # fmt: skip
-    nights = [(time.strftime("%Y-%m-%d %H:%M", time.localtime(one.began)), span(one.ended - one.began), str(one.runs),
+    nights = [(minute(one.began), span(one.ended - one.began), str(one.runs),
                f"{one.landed} of {one.tried}", f"${one.cost_usd:.2f}")
               for one in found.nights[-_MOST_NIGHTS:]]  # fmt: skip
     yield from _table([("Night", "Time", "Runs", "Landed", "Cost"), *nights])

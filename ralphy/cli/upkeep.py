@@ -39,23 +39,19 @@ def gc(call: Invocation, dry_run: bool) -> int:
         litter = housekeeping.look(checkout, config, pool, time.time())
         files = {kind: [*map(str, paths)] for kind, paths in litter.files.items()}
         names, lanes = [ref for ref, _ in litter.refs], [name for name, _ in litter.lanes]
-        value: dict[str, object] = {"schema": "ralphy/gc@1", "ok": True, "dry_run": dry_run, "refs": names,
-                                    "refs_kept": litter.kept_refs, "files": files, "lanes": lanes}  # fmt: skip
+        value = {"dry_run": dry_run, "refs": names, "refs_kept": litter.kept_refs, "files": files, "lanes": lanes}
         if dry_run:
-            call.output.data(_would([*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]), value)
-            return ExitCode.DONE
+            would = [*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]
+            said = [*(f"would delete: {name}" for name in would), f"would delete {len(would)} items"]
+            return call.output.answer("gc", said, **value)
         with Lock(repository.checkout_dir / "lock", "gc"):
             if other := housekeeping.at_work(repository):
                 what = f"Ralphy is already running in another checkout: pid {other.get('pid')}"
                 raise Conflict(what, hint="wait for it")
             swept = housekeeping.sweep_up(repository, pool, litter)
-    more = {"freed_bytes": swept.freed_bytes, "loose_objects": swept.loose_objects, "packed": not swept.why_not_packed}
-    call.output.data(housekeeping.sentence(swept), {**value, **more})
-    return ExitCode.DONE if not swept.why_not_packed else ExitCode.ENVIRONMENT
-
-
-def _would(names: Sequence[str]) -> list[str]:
-    return [*(f"would delete: {name}" for name in names), f"would delete {len(names)} items"]
+    return call.output.answer("gc", housekeeping.sentence(swept), ExitCode.ENVIRONMENT if swept.why_not_packed else 0,
+                              **value, freed_bytes=swept.freed_bytes, loose_objects=swept.loose_objects,
+                              packed=not swept.why_not_packed)  # fmt: skip
 
 
 @click.command("lanes")

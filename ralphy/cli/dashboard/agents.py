@@ -10,9 +10,7 @@ from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless
 from ralphy.cli.run.night import Night, after
 from ralphy.cli.run.run_lines import RunLines
-from ralphy.documents.feature_folder import Feature
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.commands import Repository
 from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
@@ -26,8 +24,9 @@ class Agents:
 
     def __init__(self, call: Invocation, name: str) -> None:
         self.name = name
-        self._repository: Repository = call.repository()
-        self._feature: Feature = call.feature(self._repository, name)
+        self._repository = call.repository()
+        self._feature = call.feature(self._repository, name)
+        self._journal = RunLines(self._repository)
         self._readers: dict[str, Reader] = {}
         self._night = Night(began=0.0)
 
@@ -36,19 +35,13 @@ class Agents:
         w.journal.catch_up(w.history)
         entries = w.history.open_runs if holder(w.repository.checkout_dir / "lock") else ()
         began = {event.run: event for entry in entries if isinstance(event := of_journal(entry, {}), RunBegan)}
-        gone = self._night.agents.keys() - began.keys()
-        self._night = Night(0.0, agents={run: one for run, one in self._night.agents.items() if run not in gone})
+        self._night = Night(0.0, agents={run: one for run, one in self._night.agents.items() if run in began})
         self._readers = {run: reader for run, reader in self._readers.items() if run in began}
-        new = began.keys() - self._night.agents.keys()
-        for event in (event for run, event in began.items() if run in new):
-            self._night = after(event, self._night)
-        if began.keys() - self._readers.keys():
-            self._open(began.keys() - self._readers.keys())
-
-    def _open(self, wanted: set[str]) -> None:
-        journal = RunLines(self._repository)
-        journal.read_on()
-        self._readers |= {run.run: journal.reader(run) for run in runs(self._feature) if run.run in wanted}
+        for run in began.keys() - self._night.agents.keys():
+            self._night = after(began[run], self._night)
+        if new := began.keys() - self._readers.keys():
+            self._journal.read_on()
+            self._readers |= {run.run: self._journal.reader(run) for run in runs(self._feature) if run.run in new}
 
     def read(self) -> list[dict[str, Any]]:
         """What each does now, by lane; reads only what its stream has got since."""
@@ -69,5 +62,6 @@ def log_of(call: Invocation, name: str, story: str) -> list[str]:
     journal.read_on()
     found = runs(feature)
     chosen = [run for run in found if story in (run.story, run.step)] if story else found[-1:]
-    lines = deque((line for run in chosen for line in journal.whole(run) if line.text), maxlen=_MOST_LINES)
-    return [harmless(as_in_the_checkout(line.text, repository)) for line in lines]
+    lines = (line for run in chosen for line in journal.log(run).new(is_over=True))
+    last = deque((line.text for line in lines if line.text), maxlen=_MOST_LINES)
+    return [harmless(as_in_the_checkout(text, repository)) for text in last]

@@ -15,9 +15,10 @@ from typing import Any
 from ralphy.cli.dashboard.agents import Agents
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
-from ralphy.cli.report import moment, past_now, report_on
+from ralphy.cli.report import past_now, report_on
 from ralphy.cli.status.inbox import SECTIONS, command_of, section_of
 from ralphy.cli.status.look import standing
+from ralphy.cli.status.moments import minute
 from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of, open_questions
 from ralphy.documents.report_page import values_of
@@ -127,7 +128,7 @@ def _detail(call: Invocation, name: str) -> Board:
             "gate": gate,
             "questions": asked,
             "budget": _budget(w, snapshot),
-            "report": values_of(report, moment),
+            "report": values_of(report, minute),
             "jobs": w.config.lanes.jobs,
             "next_command": report.next,
         }  # fmt: skip

@@ -47,7 +47,8 @@ def decompose(
     if granularity:
         call.flags["stories.granularity"] = granularity
     config = call.settings(repository).config
-    _require_ready(prd, text, config.verify.prd)
+    if config.verify.prd == "reject" and (found := faults(text)):
+        raise InvalidInput("; ".join(found), where=prd)
     features = repository.root / config.project.features_dir
     feature = name or _name(features, call.directory / prd, text)
     is_new = _is_new(features / feature, text)
@@ -75,12 +76,6 @@ def _read(path: Path) -> str:
     if data is None:
         raise NotFound(f"there is no file {path}", hint="ralphy decompose PRD.md")
     return data.decode("utf-8", "replace")
-
-
-def _require_ready(prd: str, text: str, policy: str) -> None:
-    """Raises InvalidInput where the PRD does not say what is wanted."""
-    if policy == "reject" and (found := faults(text)):
-        raise InvalidInput("; ".join(found), where=prd)
 
 
 def _name(features: Path, prd: Path, text: str) -> str:

@@ -184,17 +184,27 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     asks = asks and profile is None and not is_ci(os.environ)
     session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")),
                       only=words_of(limits.get("only") or ()))  # fmt: skip
-    is_open = [] if feature else open_features(call)
-    if not feature and not is_open and (ended := _nothing_open(call)):
+    repository = call.repository()
+    chosen = [] if feature else open_features(call)
+    if not feature and not chosen and (ended := _nothing_open(call)):
         return call.output.answer("loop", ended, reason=ended)
-    runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(is_open) > 1)
-    if len(is_open) > 1 and not asks:
-        return _drive_every(call, runner, is_open, session, limits)
-    with call.workspace(feature) as w:
-        w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
+    if len(chosen) < 2 or asks:  # who can be asked names the feature
+        chosen = [call.feature(repository, feature)]
+    else:
+        _require_fit_for_all(chosen, session, limits)
+    runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(chosen) > 1)
+    with closing(Checkout.of(repository)) as checkout:
         if limits.get("dry_run"):
-            return show_plan(call, w, call.find_feature(w.repository, w.feature.name))
-        call.require_allowed(w.repository)
+            for one in chosen:
+                w = _opened(call, checkout, one, session)
+                before = f"{one.name}: " if len(chosen) > 1 else ""
+                show_plan(call, w, call.find_feature(repository, one.name), before)
+            return ExitCode.DONE
+        call.require_allowed(repository)
+        if len(chosen) > 1:
+            config, now = call.settings(repository).config, time.time()
+            return runner.run_every(checkout, replace(session, until=until_of(call, config, now), began=now))
+        w = _opened(call, checkout, chosen[0], session)
         if limits.get("reset_circuit"):
             w.record("reset_circuit")
         if asks:
@@ -202,25 +212,20 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
         return runner.run_one(w, by_story=bool(limits.get("interactive")))
 
 
-def _drive_every(
-    call: Invocation, runner: Runner, is_open: list[Feature], session: Session, limits: dict[str, Any]
-) -> int:
-    """Run all open features; raises InvalidInput with an option that is about one of them."""
+def _opened(call: Invocation, checkout: Checkout, feature: Feature, session: Session) -> Workspace:
+    """The feature opened for a session that begins now."""
+    w = call.open(checkout, feature)
+    w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
+    return w
+
+
+def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[str, Any]) -> None:
+    """Raises InvalidInput with an option that is about one feature."""
     story = f"--story {','.join(session.only)}" if session.only else ""
     if option := story or ("--reset-circuit" if limits.get("reset_circuit") else ""):
-        names = ", ".join(one.name for one in is_open)
+        names = ", ".join(one.name for one in chosen)
         raise InvalidInput(f"{option} needs a feature; open are: {names}",
-                           hint=f"ralphy loop {is_open[0].name} {option}")  # fmt: skip
-    with closing(Checkout.of(call.repository())) as checkout:
-        if limits.get("dry_run"):
-            for feature in is_open:
-                found = call.find_feature(checkout.repository, feature.name)
-                show_plan(call, call.open(checkout, feature), found, f"{feature.name}: ")
-            return ExitCode.DONE
-        call.require_allowed(checkout.repository)
-        now = time.time()
-        until = until_of(call, call.settings(checkout.repository).config, now)
-        return runner.run_every(checkout, replace(session, until=until, began=now))
+                           hint=f"ralphy loop {chosen[0].name} {option}")  # fmt: skip
 
 
 def _nothing_open(call: Invocation) -> str:
@@ -260,18 +265,15 @@ def watch(call: Invocation, **limits: Any) -> int:
     call.tell_ignored(repository)
     runner = Runner(call, PATIENT, named=True)
 
+    def attended(feature: Feature) -> Workspace:
+        w = _opened(call, checkout, feature, Session(accepts_red=limits["accept_red"]))
+        runner.attend(w)
+        return w
+
+    def work() -> int:
+        with runner.live:
+            watch_all(checkout, features_dir, attended, lambda event: tell(call, event))
+        return ExitCode.DONE
+
     with closing(Checkout.of(repository)) as checkout:
-
-        def opened(feature: Feature) -> Workspace:
-            w = call.open(checkout, feature)
-            runner.attend(w)
-            until = until_of(call, w.config, w.clock())
-            w.session = Session(until=until, accepts_red=limits["accept_red"], began=w.clock())
-            return w
-
-        def work() -> int:
-            with runner.live:
-                watch_all(checkout, features_dir, opened, lambda event: tell(call, event))
-            return ExitCode.DONE
-
         return runner.until_signal(work, lambda _: None)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ralphy.cli.ci import annotation, is_github
 from ralphy.cli.output import harmless, put
-from ralphy.cli.report import moment, report_now
+from ralphy.cli.report import report_now
 from ralphy.cli.run import clarifying
+from ralphy.cli.status.moments import minute
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -40,23 +41,17 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
     """Answer what is open in CLARIFICATIONS.md and QUESTIONS.md, as far as that is prepared. Was anything?"""
-    is_answered = False
-    for one in clarifying.open_questions(w):
-        words = answers.get(one.id) or answers.get(_ANY, "")
-        if one.id not in used and clarifying.answer(w, one.id, words):
-            used.add(one.id)
-            is_answered = True
-            w.say(f"answered {one.id}, as ci.answers says: {words}")
-    return _answer_questions(w, answers, used) or is_answered
 
+    def prepared_for(key: str) -> str:
+        return "" if key in used else answers.get(key) or answers.get(_ANY, "")
 
-def _answer_questions(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
-    keys = [key for key in clarifying.open_keys(w) if key not in used]
-    words = {key: text for key in keys if (text := answers.get(key) or answers.get(_ANY, ""))}
-    for key in clarifying.answer_in_questions(w, words):
-        used.add(key)
-        w.say(f"answered the question of {key}, as ci.answers says: {words[key]}")
-    return bool(words)
+    clarified = [one.id for one in clarifying.open_questions(w) if clarifying.answer(w, one.id, prepared_for(one.id))]
+    wanted = {key: words for key in clarifying.open_keys(w) if (words := prepared_for(key))}
+    answered = [*clarified, *clarifying.answer_in_questions(w, wanted)]
+    for key in answered:
+        w.say(f"answered the question of {key}, as ci.answers says: {prepared_for(key)}")
+    used.update(answered)
+    return bool(answered)
 
 
 def telling_github(w: Workspace, listener: Listener) -> Listener:
@@ -91,7 +86,7 @@ def _summarise(w: Workspace) -> None:
         return
     begin, end = f"<!-- ralphy {w.feature.name} -->\n", f"<!-- end of ralphy {w.feature.name} -->\n"
     try:
-        text = harmless(in_markdown(report_now(w, None), moment))[:_MOST_SUMMARY]
+        text = harmless(in_markdown(report_now(w, None), minute))[:_MOST_SUMMARY]
         before = (read_regular(Path(path)) or b"").decode("utf-8", "replace")
         kept, _, rest = before.partition(begin)
         replace_file(Path(path), f"{kept}{begin}{text}\n{end}{rest.partition(end)[2]}".encode("utf-8", "replace"),

@@ -98,15 +98,11 @@ class Narrator:
                 for text, tone in sentences(event):
                     self._say(f"{whose}{text}", FAINT if is_detail(event) else tone, is_detail=is_detail(event))
         if isinstance(event, Decided):
-            self._show_current(event)
+            if event.current and (event.rests or event.current != self._current):  # new, or once more at a rest
+                self._say(event.current)
+            self._current = event.current
             if self._named and event.decision == "Halt":
                 self._insist(event)
-
-    def _show_current(self, event: Decided) -> None:
-        """How to see the current documents: when it is new, and at each rest."""
-        if event.current and (event.rests or event.current != self._current):
-            self._say(event.current)
-        self._current = event.current
 
     def _show_activity(self, event: AgentActivity) -> None:
         """What an agent does now: the live view has the last of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ralphy.agents.presets import preset_of
@@ -32,12 +33,8 @@ class RunLines:
             elif isinstance(found, RunEnded):
                 self._ended[run] = found
 
-    def whole(self, run: Run) -> Iterator[Line]:
-        """A run from its title to its end."""
-        yield self.title(run)
-        yield from self.reader(run).rest()
-        if ending := self.ending(run):
-            yield ending
+    def log(self, run: Run) -> RunLog:
+        return RunLog(self.reader(run), self)
 
     def reader(self, run: Run) -> Reader:
         """What reads the run's own lines, as its kind of agent prints them."""
@@ -57,3 +54,23 @@ class RunLines:
             return None
         return run.line("ended", ending(end), outcome=end.outcome, at=end.at, seconds=end.seconds, cost=end.cost_usd,
                         checks=list(end.checks))  # fmt: skip
+
+
+@dataclass(slots=True)
+class RunLog:
+    """A run's lines, each once: its title first, then those of its stream, and how it ended."""
+
+    reader: Reader
+    journal: RunLines
+    _has_title: bool = False
+    _has_ended: bool = False
+
+    def new(self, *, is_over: bool = False) -> Iterator[Line]:
+        """What came since the last call; of a run that `is_over`, last lines without an end too."""
+        if not self._has_title:
+            self._has_title = True
+            yield self.journal.title(self.reader.run)
+        yield from self.reader.rest() if is_over else self.reader.new()
+        if not self._has_ended and (ending := self.journal.ending(self.reader.run)):
+            self._has_ended = True
+            yield ending

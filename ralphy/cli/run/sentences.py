@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import singledispatch
 
 from ralphy.agents.protocol import Outcome
-from ralphy.cli.status.moments import moment
+from ralphy.cli.status.moments import moment, second
 from ralphy.errors import ExitCode
 from ralphy.pipeline import events as e
 from ralphy.pipeline.steps.names import STORY
@@ -154,23 +153,19 @@ def title(run: e.RunBegan | None, of: str, name: str) -> str:
     """What stands in `ralphy logs` above the lines of a run; of one that the journal does not know, its name."""
     said = [of]
     if run:
-        said += [f"attempt {run.attempt}", _clock(run.at), run.model]
+        said += [f"attempt {run.attempt}", second(run.at) if run.at else "", run.model]
     return f"==> {', '.join(filter(None, said))}, run {name} <=="
 
 
 def ending(run: e.RunEnded) -> str:
     """What stands below them."""
     took = f" after {span(run.seconds)}" if run.seconds else ""  # of a run that was cut off nobody knows
-    said = [f"{run.outcome} at {_clock(run.at)}{took}", f"${run.cost_usd:.2f}"]
+    said = [f"{run.outcome} at {second(run.at)}{took}", f"${run.cost_usd:.2f}"]
     for check in run.checks:
         passed = "passed" if check.get("exit") == 0 else "failed"
         said.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")
     why = " ".join(run.detail.split())[:200]
     return ", ".join(said) + (f": {why}" if why else "")
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) if at else ""
 
 
 def in_words(say: Callable[[str, e.Tone], object]) -> e.Listener:

@@ -42,7 +42,8 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     found = detect_stack(repository.root, prefer=config.stack.language)
     changes = planned(repository.root, config, found, with_ci=ci)
     mixed = _mixed(repository, changes)
-    first = [*_to_commit_first(mixed), *writer.to_do_first(changes)]
+    first = [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
+    first += writer.to_do_first(changes)
     steps = [*_commit_all(changes, mixed), *_NEXT]
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
     needed = [sentence for sentence in first if sentence != writer.CHECKS_FOUND]
@@ -82,10 +83,6 @@ def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     return {path: line[:2] for path, line in said.items() if line}
 
 
-def _to_commit_first(mixed: Mapping[str, str]) -> list[str]:
-    return [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
-
-
 def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
     """How to have the settings on every branch."""
     new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
@@ -111,23 +108,22 @@ def detect(call: Invocation, save: bool) -> int:
     """Shows the evidence, too; runs nothing."""
     repository = call.repository()
     found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
-    saved = _save(repository.root, found) if save else ""
-    return call.output.answer("detect", "\n".join(_described(found, saved)), **asdict(found),
-                              saved=saved.startswith("saved"), said=saved)  # fmt: skip
+    is_saved, said = _save(repository.root, found) if save else (False, "")
+    lines = [*_described(found), *([said] if said else [])]
+    return call.output.answer("detect", "\n".join(lines), **asdict(found), saved=is_saved, said=said)
 
 
-def _described(found: StackReport, saved: str) -> list[str]:
+def _described(found: StackReport) -> list[str]:
     lines = [f"language   {found.language or 'unknown'}"]
     lines += [f"framework  {found.framework}"] if found.framework else []
     lines += [f"packages   {found.package_manager}"] if found.package_manager else []
     lines += [f"setup      {found.setup}"] if found.setup else []
     lines += [f"{check.name:<10} {check.run}" for check in found.checks] or ["checks     none"]
-    lines += ["because", *(f"  {sentence}" for sentence in found.evidence)]
-    return [*lines, saved] if saved else lines
+    return [*lines, "because", *(f"  {sentence}" for sentence in found.evidence)]
 
 
-def _save(root: Path, found: StackReport) -> str:
-    """Add the checks to the settings' file, or say why it stays as it is."""
+def _save(root: Path, found: StackReport) -> tuple[bool, str]:
+    """Add the checks to the settings' file, or leave it as it is; (whether they are saved, what to say of it)."""
     if not found.checks:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
@@ -136,13 +132,13 @@ def _save(root: Path, found: StackReport) -> str:
     if before is None:
         text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)
         replace_file(path, text.encode())
-        return f"saved to a new {CONFIG}"
+        return True, f"saved to a new {CONFIG}"
     there = _settings_in(before)
     taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
     if taken:
-        return f"kept {CONFIG}: it already has {taken}"
+        return False, f"kept {CONFIG}: it already has {taken}"
     replace_file(path, _with_checks(before, found.checks))
-    return f"saved to {CONFIG}"
+    return True, f"saved to {CONFIG}"
 
 
 def _settings_in(data: bytes) -> dict[str, object]:

@@ -9,8 +9,7 @@ import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.config.load import with_stack
-from ralphy.config.values import Check, Config
-from ralphy.detect.stack import StackReport, detect
+from ralphy.detect.stack import detect
 from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
 
 
@@ -37,14 +36,10 @@ def write_script(call: Invocation, folder: Path, *, force: bool = False) -> list
     found = detect(repository.root, prefer=config.stack.language)
     files = ralph_files(
         name=config.project.name or repository.root.name, language=config.stack.language or found.language,
-        framework=found.framework or "", package_manager=found.package_manager or "", checks=_checks(config, found),
+        framework=found.framework or "", package_manager=found.package_manager or "",
+        checks=with_stack(config, found.checks),
     )  # fmt: skip
     return write_ralph_files(folder, files, force=force)
-
-
-def _checks(config: Config, found: StackReport) -> tuple[Check, ...]:
-    """What a story of this repository must pass, as far as a script can run it."""
-    return with_stack(config, found.checks)
 
 
 def _following(call: Invocation, folder: Path) -> list[str]:

@@ -13,7 +13,8 @@ import click
 from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.cli.setup.validity import all_files, report
+from ralphy.cli.setup.init import CONFIG
+from ralphy.cli.setup.validity import CONFIG_BYTES, all_files, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words
 from ralphy.config.file import read_values
@@ -25,9 +26,6 @@ from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
 from ralphy.git.commands import Repository
 from ralphy.scaffold.writer import refuse_links
-
-FILE = ".ralphy/config.yaml"
-_MOST_BYTES = 256 * 1024
 
 
 @click.group("config", cls=Group, otherwise="show")
@@ -109,18 +107,18 @@ def set_(call: Invocation, key: str, value: str) -> int:
     call.require_settings(repository)
     if field.dotted.startswith("models."):
         _require_models(field.dotted, wanted, call.settings(repository).config.agent.preset)
-    path = repository.root / FILE
-    refuse_links(repository.root, FILE)
-    before = read_bounded(path, _MOST_BYTES, where=FILE)
-    after = with_setting(before or b"", FILE, field, wanted)
+    path = repository.root / CONFIG
+    refuse_links(repository.root, CONFIG)
+    before = read_bounded(path, CONFIG_BYTES, where=CONFIG)
+    after = with_setting(before or b"", CONFIG, field, wanted)
     if after != before:
         path.parent.mkdir(exist_ok=True)
         replace_file(path, after)
     origin = call.settings(repository).sources[field.dotted]
-    said = f"{FILE}: {field.dotted}: {flow(wanted)}"
-    if not origin.startswith(f"{FILE}:"):
+    said = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
+    if not origin.startswith(f"{CONFIG}:"):
         said += f"\nno effect here: {origin} decides" if origin != "default" else ""
-    return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=FILE, origin=origin,
+    return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=CONFIG, origin=origin,
                               changed=after != before)  # fmt: skip
 
 
@@ -154,7 +152,7 @@ def check(call: Invocation) -> int:
     """
     root, own = call.repository().root, user_file(os.environ)
     files = [path for path in all_files(call) if path.name == "config.yaml"]
-    folders = [path.parent.parent for path in files if path != root / FILE]
+    folders = [path.parent.parent for path in files if path != root / CONFIG]
     warnings: list[str] = []
     with suppress(InvalidInput):  # which the report of the file says
         found = [load(root, folder, env=os.environ) for folder in (None, *folders)]

@@ -27,7 +27,7 @@ from ralphy.git.commands import Repository
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
 
-_CONFIG_BYTES = 256 * 1024
+CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
 
 _OF_FEATURE = ("PRD.md", "prd.json", ".ralphy/config.yaml")
@@ -184,7 +184,7 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    found = read_values(_bytes(path, shown, _CONFIG_BYTES), shown, all_fields())
+    found = read_values(_bytes(path, shown, CONFIG_BYTES), shown, all_fields())
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 

@@ -17,6 +17,16 @@ def moment(at: float, now: float) -> str:
     return f"{time.strftime(f'{day}%H:%M:%S', there)} (in {span(at - now)})"
 
 
+def minute(at: float) -> str:
+    """When it was, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def second(at: float) -> str:
+    """When it was, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
 def seconds_of(iso: str) -> float:
     """The epoch seconds of a moment as JSON has it."""
     return datetime.fromisoformat(iso).timestamp()
