@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from ralphy.agents.presets import PRESETS
 from ralphy.config.values import Check, Config
@@ -23,9 +23,11 @@ from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
 from ralphy.text.nearest import nearest
+from ralphy.text.strict_json import shown
 
-CHECK_KINDS = {"name": "str", "run": "str", "timeout_s": "float"}
-_COMMANDS = ("setup", "stack.test_command", "checks[].run")  # what `shlex.split` must be able to take apart
+Place = tuple[str | int, ...]
+
+_COMMANDS = ("setup", "stack.test_command", "checks")  # what `shlex.split` must be able to take apart
 # What the settings of a kind take whose node in the schema says nothing of it.
 _EXPECTED = {
     "str": "text on one line",
@@ -35,6 +37,7 @@ _EXPECTED = {
     "float | None": "an amount in USD above 0, or null for no limit",
     "tuple[str, ...]": "a list of names",
 }
+_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[dhms])+")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 _NOTHING = ("", "none", "null")
@@ -42,10 +45,19 @@ _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
+# What the settings of other tools and versions are called here.
+_ELSEWHERE = {"retry": "limits.max_attempts", "tests": "checks", "model": "models.implementation"}
 
 
 class UnfitError(Exception):
-    """A value that its setting does not take; the text says what it takes."""
+    """A value that its setting does not take: `what` is wrong, `inner` where in the value."""
+
+    def __init__(self, what: str, hint: str = "", inner: Place = ()) -> None:
+        super().__init__(what)
+        self.what, self.hint, self.inner = what, hint, inner
+
+    def at(self, where: str) -> InvalidInput:
+        return InvalidInput(self.what, where=where, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,7 @@ def _validator(dotted: str) -> Draft202012Validator:
     return Draft202012Validator(nodes()[dotted])
 
 
+@cache
 def all_fields() -> Mapping[str, Field]:
     """Every setting by its dotted name, in the order of the configuration."""
     found: dict[str, Field] = {}
@@ -110,33 +123,47 @@ def all_fields() -> Mapping[str, Field]:
     return found
 
 
+@cache
+def check_fields() -> Mapping[str, Field]:
+    """The parts of a check by their names."""
+    return {one.name: Field(f"checks[].{one.name}", str(one.type), None) for one in fields(Check)}
+
+
 def named(dotted: str) -> Field:
     """The setting of that name. Raises InvalidInput, with the closest name, where there is none."""
     known = all_fields()
     if dotted in known:
         return known[dotted]
     inside = [name for name in known if name.startswith(f"{dotted}.")]
-    near = next((name for name in known if name.endswith(f".{dotted}")), "") or nearest(dotted, known)
-    hint = f'did you mean "{near}"?' if near else "ralphy config show"
     if inside:
         raise InvalidInput(f"{dotted} is a section, not a setting", hint=f"in it: {', '.join(inside)}")
-    raise InvalidInput(f"{dotted!r} is not a setting", hint=hint)
+    raise InvalidInput(f"{dotted!r} is not a setting", hint=_did_you_mean(dotted, known) or "ralphy config show")
 
 
-def accept(field: Field, value: object) -> object:
+def unknown(dotted: str, siblings: Iterable[str], inner: Place = ()) -> UnfitError:
+    """A name that is none, with the closest one of its `siblings`."""
+    key = dotted.rpartition(".")[2]
+    hint = _did_you_mean(key, siblings) or f"known here: {', '.join(siblings)}"
+    return UnfitError(f"{short(dotted)} is not a setting", hint, inner)
+
+
+def _did_you_mean(key: str, siblings: Iterable[str]) -> str:
+    in_a_section = next((name for name in all_fields() if name.endswith(f".{key}")), "")
+    near = nearest(key, siblings) or in_a_section or _ELSEWHERE.get(key, "")
+    return f'did you mean "{near}"?' if near else ""
+
+
+def accept(field: Field, value: object) -> Any:
     """`value` as the field holds it (lists become tuples, `30m` and whole seconds floats); raises UnfitError."""
-    plain = _without_line_ends(value)
-    if field.is_duration and isinstance(plain, str) and _validator(field.dotted).is_valid(plain):
-        plain = seconds_of(plain)
+    plain = _as_checked(field, value)
+    for error in _validator(field.dotted).iter_errors(plain):
+        raise _unfit(field, value, error)
     if isinstance(plain, float) and isnan(plain):  # no bound of the schema excludes it
-        raise UnfitError(field.expected)
-    error = next(_validator(field.dotted).iter_errors(plain), None)
-    if error is not None:
-        most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
-        is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
-        raise UnfitError(field.expected + most + ("; put it in quotes" if is_unquoted else ""))
-    if field.dotted in _COMMANDS and plain and not any(_split_words(field, str(plain))):
-        raise UnfitError(field.expected)
+        raise UnfitError(f"{field.dotted} is nan, must be {field.expected}")
+    if field.dotted == "checks":
+        return None if plain is None else tuple(_checks(plain))
+    if field.dotted in _COMMANDS and plain:
+        _split_words(field, str(plain))
     if field.kind.startswith("tuple"):
         return (plain,) if isinstance(plain, str) else tuple(plain)
     if isinstance(plain, (int, float)) and not isinstance(plain, bool):
@@ -144,11 +171,57 @@ def accept(field: Field, value: object) -> object:
     return plain
 
 
-def _without_line_ends(value: Any) -> Any:
-    """A text, or the texts of a list, without the end of the line that a block in YAML has."""
+def _as_checked(field: Field, value: Any) -> Any:
+    """A value as the schema is asked about it: lists, seconds, and texts without the line end of a block in YAML."""
     if isinstance(value, (list, tuple)):
-        return [_without_line_ends(one) for one in value]
-    return value.rstrip("\n") if isinstance(value, str) else value
+        return [_as_checked(field, one) for one in value]
+    if isinstance(value, dict):
+        parts = check_fields()
+        return {key: _as_checked(parts.get(key, field), one) for key, one in value.items()}
+    if not isinstance(value, str):
+        return value
+    plain = value.rstrip("\n")
+    return seconds_of(plain) if field.is_duration and _DURATION.fullmatch(plain) else plain
+
+
+def _checks(plain: list[dict[str, Any]]) -> Iterator[Check]:
+    names = [one["name"] for one in plain]
+    for number, one in enumerate(plain):
+        if one["name"] in names[:number]:
+            raise UnfitError(f'two checks have the name "{one["name"]}"', inner=(number,))
+        _split_words(check_fields()["run"], one["run"], f"checks[{number}].run", (number, "run"))
+        yield Check(**one)
+
+
+def _unfit(field: Field, value: Any, error: ValidationError) -> UnfitError:
+    """What the schema refuses, in words: of the setting itself, or of a part of the checks."""
+    inner: Place = tuple(error.absolute_path)
+    for step in inner:
+        value = value[step]
+    name = field.dotted
+    if field.dotted == "checks" and inner:
+        name = f"checks[{inner[0]}]"
+        if error.validator == "required":
+            return UnfitError(f"{name} has no {next(key for key in ('name', 'run') if key not in value)}", inner=inner)
+        if error.validator == "additionalProperties":
+            key = next(key for key in value if key not in check_fields())
+            return unknown(f"{name}.{key}", check_fields(), (*inner, key))
+        if len(inner) == 1:
+            return UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
+        field, name = check_fields()[str(inner[1])], f"{name}.{inner[1]}"
+    elif inner:  # in a list: what the whole of it takes is what helps
+        inner, value = (), []
+    expected = field.expected + (f", at most {error.validator_value}" if error.validator == "maxItems" else "")
+    is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
+    expected += "; put it in quotes" if is_unquoted else ""
+    return UnfitError(f"{name} is {short(value)}, must be {expected}", inner=inner)
+
+
+def short(value: object) -> str:
+    """A value as an error shows it."""
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, (list, tuple)) else shown(value, 40)
 
 
 def parse_words(field: Field, text: str) -> object:
@@ -159,27 +232,30 @@ def parse_words(field: Field, text: str) -> object:
         return [part.strip() for part in text.split(",") if part.strip()]
     if field.kind == "bool":
         return _BOOLEANS.get(text.strip().lower(), text)
-    if field.kind in ("str", "str | None"):
-        return None if field.kind != "str" and text.lower() in _NOTHING else text
-    return _parse_number(field, text.strip())
+    if field.kind.endswith("| None") and text.strip().lower() in _NOTHING:
+        return None
+    return text if field.kind.startswith("str") else _parse_number(field, text.strip())
 
 
-def _split_words(field: Field, text: str) -> list[str]:
+def _split_words(field: Field, text: str, name: str = "", inner: Place = ()) -> list[str]:
+    """The words of a command, of which there must be one."""
+    why = ""
     try:
-        return shlex.split(text)
+        if any(words := shlex.split(text)) or not text:
+            return words
     except ValueError as error:
-        raise UnfitError(f"{field.expected}: {str(error).lower()}") from None
+        why = f": {str(error).lower()}"
+    raise UnfitError(f"{name or field.dotted} is {short(text)}, must be {field.expected}{why}", inner=inner)
 
 
 def _parse_number(field: Field, text: str) -> object:
-    if field.kind.endswith("| None") and text.lower() in _NOTHING:
-        return None
     if len(text) > 40:
         return text
     try:
-        return int(text) if field.kind == "int" else float(text)
+        number = int(text) if field.kind == "int" else float(text)
     except ValueError:
         return text
+    return number if isfinite(number) else text
 
 
 def flow(value: object) -> str:

@@ -18,10 +18,10 @@ from typing import Any
 
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
-from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words
+from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words, short
 from ralphy.config.file import read_values
-from ralphy.config.strict_yaml import short
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
+from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.files.safe_open import read_bounded
@@ -72,7 +72,8 @@ def load(
     `flags` (dotted name → value; None is "not given").
     Raises InvalidInput, which names the file and line, the variable or the flag.
     """
-    known, defaults = all_fields(), {name: _Value(field.default, "default") for name, field in all_fields().items()}
+    known = all_fields()
+    defaults = {name: _Value(field.default, "default") for name, field in known.items()}
     user, project, feature = (
         _file_layer(path, _shown(path, repo), known) if path else _Layer({})
         for path in (user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
@@ -82,7 +83,7 @@ def load(
     merged = {**defaults, **user.values}
     loosening = {name: found.value for name, found in project.values.items()
                  if name not in AMOUNTS and is_looser(name, found.value, defaults[name].value)}  # fmt: skip
-    untrusted = _from_elsewhere(repo, loosening, project, env, known)
+    untrusted = {} if is_trusted(repo, loosening, env) else {name: _named(name, project) for name in loosening}
     warnings += _merge_project(merged, project, untrusted)
     warnings += _merge_feature(merged, feature)
     for layer in layers[3:]:
@@ -126,21 +127,9 @@ def _refused(name: str, found: _Value, why: str) -> str:
     return f"{found.source}: {name}: {_said(found.value)} has no effect: {why}"
 
 
-def _from_elsewhere(
-    repo: Path, loosening: Mapping[str, object], layer: _Layer, env: Mapping[str, str], known: Mapping[str, Field]
-) -> Mapping[str, str]:
-    """The repository's own loosening settings that nobody here wrote or accepted, each with what is said of it."""
-    if not loosening:
-        return {}
-    from ralphy.config.trust import PATH, untrusted
-
-    def read(data: bytes) -> Mapping[str, object]:
-        return {name: value for name, (value, _) in read_values(data, PATH, known).values.items()}
-
-    names = untrusted(repo, loosening, env, read)
-    found = {name: layer.values[name] for name in layer.values if name in names}
-    return {name: f"{value.source}: {name}: {_said(value.value)}"
-            for name, value in found.items()}  # fmt: skip
+def _named(name: str, layer: _Layer) -> str:
+    found = layer.values[name]
+    return f"{found.source}: {name}: {_said(found.value)}"
 
 
 def _said(value: object) -> str:
@@ -208,7 +197,7 @@ def _from_words(field: Field, text: str) -> object:
     try:
         return accept(field, parse_words(field, text))
     except UnfitError as error:
-        raise _unfit(field.dotted, text, error, where=field.variable) from None
+        raise error.at(field.variable) from None
 
 
 def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Layer:
@@ -221,12 +210,8 @@ def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Lay
         try:
             values[name] = _Value(accept(known[name], given), "command line")
         except UnfitError as error:
-            raise _unfit(name, given, error, where="command line") from None
+            raise error.at("command line") from None
     return _Layer(values)
-
-
-def _unfit(name: str, value: object, error: UnfitError, *, where: str) -> InvalidInput:
-    return InvalidInput(f"{name} is {short(value)}, must be {error}", where=where)
 
 
 def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field], preset: Preset) -> list[str]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.text.marks import documents, line
 from ralphy.text.strict_json import decode, shown
 
 MAX_BYTES = 256 * 1024
@@ -21,14 +21,22 @@ MAX_DEPTH = 20
 
 Place = tuple[str | int, ...]
 
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
-_WORDS: Mapping[str, object] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # in C, if PyYAML has it
+    """Takes the words of YAML 1.2 for null, booleans and numbers; what else is not quoted is text."""
+
+    yaml_implicit_resolvers: Mapping[str, Any] = {}
+
+
+_WORDS = {
+    "null": (r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    "bool": (r"true|True|TRUE|false|False|FALSE", tuple("tTfF")),
+    "int": (r"[-+]?(?:0|[1-9][0-9]{0,15})", tuple("-+0123456789")),
+    "float": (r"[-+]?(?:[0-9]{0,16}\.[0-9]{1,16}|[0-9]{1,16})(?:[eE][-+]?[0-9]{1,3})?", tuple("-+.0123456789")),
 }
-_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,15})")
-_DECIMAL = re.compile(r"[-+]?([0-9]{1,16}\.[0-9]{0,16}|\.[0-9]{1,16}|[0-9]{1,16})([eE][-+]?[0-9]{1,3})?")
+for _kind, (_pattern, _first) in _WORDS.items():
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in (*_WORDS, "str", "seq", "map")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ def parse(data: bytes, where: str) -> Document:
     """
     text = decode(data, where, MAX_BYTES)
     try:
-        roots = documents(text)
+        roots = list(yaml.compose_all(text, Loader=_Loader))
     except RecursionError:
         raise InvalidInput(f"is nested deeper than {MAX_DEPTH} levels", where=where) from None
     except yaml.YAMLError as error:
@@ -66,9 +74,10 @@ class _Reading:
         self.lines: dict[Place, int] = {}
         self._where = where
         self._seen: set[int] = set()  # an alias is the very node that it names
+        self._constructor = _Loader("")
 
     def value(self, node: yaml.Node, path: Place) -> object:
-        self.lines.setdefault(path, line(node))
+        self.lines.setdefault(path, node.start_mark.line + 1)
         if len(path) > MAX_DEPTH:
             raise self.refusal(node, f"is nested deeper than {MAX_DEPTH} levels")
         if id(node) in self._seen:
@@ -80,7 +89,7 @@ class _Reading:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, n)) for n, item in enumerate(node.value)]
-        return _scalar(node)
+        return self._constructor.construct_object(node)
 
     def _mapping(self, node: yaml.MappingNode, path: Place) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -90,13 +99,13 @@ class _Reading:
             name = str(key.value)
             if name in found:
                 first = self.lines[(*path, name)]
-                raise self.refusal(key, f"has the key {short(name)} twice (first on line {first})")
-            self.lines[(*path, name)] = line(key)
+                raise self.refusal(key, f"has the key {shown(name, 40)} twice (first on line {first})")
+            self.lines[(*path, name)] = key.start_mark.line + 1
             found[name] = self.value(value, (*path, name))
         return found
 
     def refusal(self, node: yaml.Node, what: str, hint: str = "") -> InvalidInput:
-        return InvalidInput(what, where=f"{self._where}:{line(node)}", hint=hint)
+        return InvalidInput(what, where=f"{self._where}:{node.start_mark.line + 1}", hint=hint)
 
 
 def _parse_error(error: yaml.YAMLError, text: str, where: str) -> InvalidInput:
@@ -108,21 +117,3 @@ def _parse_error(error: yaml.YAMLError, text: str, where: str) -> InvalidInput:
     if index < len(lines) and "\t" in lines[index]:
         hint = "YAML indentation needs spaces: replace the tab"
     return InvalidInput(f"is not YAML: {problem}", where=f"{where}:{index + 1}", hint=hint)
-
-
-def _scalar(node: yaml.Node) -> object:
-    text = str(node.value)
-    if getattr(node, "style", None):  # quoted, or a block: always text
-        return text
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) and "0" <= text[-1] <= "9" else text
-
-
-def short(value: object) -> str:
-    """A value as an error of YAML shows it."""
-    if isinstance(value, dict):
-        return "a mapping"
-    return "a list" if isinstance(value, (list, tuple)) else shown(value, 40)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ralphy.config.fields import CHECK_KINDS, Field, accept
+from ralphy.config.fields import accept, check_fields
 from ralphy.detect.rules import LANGUAGES
 from ralphy.detect.stack import StackReport, detect, example_check
 
@@ -459,8 +459,8 @@ def test_the_first_of_many_projects_are_taken_and_the_report_says_so(tmp_path: P
 def test_every_command_of_the_table_is_one_that_the_configuration_accepts() -> None:
     for row in LANGUAGES:
         for command in row.commands:
-            assert accept(Field("checks[].run", CHECK_KINDS["run"], None), command.run) == command.run
-            assert accept(Field("checks[].name", CHECK_KINDS["name"], None), command.check) == command.check
+            assert accept(check_fields()["run"], command.run) == command.run
+            assert accept(check_fields()["name"], command.check) == command.check
 
 
 # Several, hostile, large

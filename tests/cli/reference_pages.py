@@ -34,7 +34,7 @@ Every setting is optional. For each setting, the first place that sets it wins; 
 
 Some settings protect you: `safety`, `gates`, `verify`, `git.hooks`, `git.sign`, `agent.command`, `agent.preset`,
 `agent.env`, `setup`. A feature can tighten but not loosen them. The repository cannot loosen your own file (5). If your
-file does not set them, looser values count if they were written on this machine or accepted with `ralphy trust`
+file does not set them, looser values count once accepted with `ralphy trust`, or if nothing came from elsewhere
 ([why](../decisions/008-settings-may-only-tighten.md)). A budget in dollars (`limits.max_cost_*`) can only be lowered
 from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
 

@@ -67,7 +67,8 @@ def test_once_accepted_they_count_until_they_change(cloned: Project, tmp_path: P
     code, said = cloned.call("loop", "login")
     assert code == 4
     assert "agent.command: other" in said
-    assert "safety.level" not in said  # that one is as it was accepted
+    assert cloned.call("trust")[0] == 0
+    assert "ralphy trust" not in cloned.call("loop", "login")[1]
 
 
 @pytest.mark.attempt(60)

@@ -16,10 +16,10 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.validity import CONFIG_BYTES, all_files, report
 from ralphy.config.edit import with_setting
-from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words
+from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
 from ralphy.config.file import read_values
 from ralphy.config.load import Settings, load, user_file
-from ralphy.config.strict_yaml import short
+from ralphy.config.trust import accept as accept_settings
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
@@ -109,11 +109,14 @@ def set_(call: Invocation, key: str, value: str) -> int:
         _require_models(field.dotted, wanted, call.settings(repository).config.agent.preset)
     path = repository.root / CONFIG
     refuse_links(repository.root, CONFIG)
+    is_trusted = not call.settings(repository).untrusted
     before = read_bounded(path, CONFIG_BYTES, where=CONFIG)
     after = with_setting(before or b"", CONFIG, field, wanted)
     if after != before:
         path.parent.mkdir(exist_ok=True)
         replace_file(path, after)
+    if is_trusted:  # what a person types is their own
+        accept_settings(repository.root, call.settings(repository).loosening, os.environ)
     origin = call.settings(repository).sources[field.dotted]
     said = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
     if not origin.startswith(f"{CONFIG}:"):
@@ -131,7 +134,7 @@ def _typed(field: Field, text: str) -> Any:
     try:
         return accept(field, parse_words(field, text))
     except UnfitError as error:
-        raise InvalidInput(f"{field.dotted} is {short(text)}, must be {error}") from None
+        raise error.at("") from None
 
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:

@@ -214,9 +214,9 @@ _READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
 @click.command("trust")
 @with_options
 def trust(call: Invocation) -> int:
-    """Ralphy ignores settings that somebody else committed and that weaken your protection (safety, gates, verify,
-    agent.command, agent.env, setup), and starts no agent, until you accept them here. Read the file first. A changed
-    setting must be accepted again.
+    """Ralphy ignores settings of a repository that weaken your protection (safety, gates, verify, agent.command,
+    agent.env, setup), and starts no agent, until you accept them here. Read the file first. After a change of any of
+    them, accept them again.
     """
     root = call.repository().root
     found = load(root, None, env=os.environ)
