@@ -21,7 +21,8 @@ from ralphy.documents.prd_rules import Problem, problems
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular, signature
 from ralphy.resources import schema
-from ralphy.text.strict_json import MAX_BYTES, decode, escaped, locate_all, parse, shown, too_large
+from ralphy.text.marks import lines_of
+from ralphy.text.strict_json import MAX_BYTES, decode, escaped, parse, shown, too_large
 
 Document = dict[str, Any]
 
@@ -123,7 +124,7 @@ def _read(path: Path, where: str) -> bytes:
 def _refusal(found: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
     """One error that names the first ten problems, each with its line."""
     shown_ones = found[:MOST_SHOWN]
-    lines = locate_all(decode(data, where), [problem.path for problem in shown_ones])
+    lines = lines_of(decode(data, where), [problem.path for problem in shown_ones])
     first, *others = [(f"{where}:{line}", problem) for line, problem in zip(lines, shown_ones, strict=True)]
     what = [str(first[1])]
     for place, problem in others:

@@ -12,6 +12,7 @@ from ralphy.documents.prd_rules import Path, rendered
 from ralphy.errors import InvalidInput
 from ralphy.exchange.plan import state_of
 from ralphy.text import strict_json
+from ralphy.text.marks import lines_of
 from ralphy.text.strict_json import shown
 
 FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say so
@@ -55,7 +56,7 @@ class Source:
 
 def json_source(text: str, name: str) -> Source:
     """Raises InvalidInput with its line for what is not JSON."""
-    return Source(name, strict_json.parse(text.encode(), name), lambda paths: strict_json.locate_all(text, paths))
+    return Source(name, strict_json.parse(text.encode(), name), lambda paths: lines_of(text, paths))
 
 
 def yaml_source(text: str, name: str, first_line: int = 1) -> Source:

@@ -1,34 +1,80 @@
-"""The nodes of a YAML or JSON text, each of which knows its line."""
+"""The lines of a JSON text, found only where something is to be said of them: YAML reads JSON, and knows its lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
-# Without a resolver: every scalar is a text, and what it means is its reader's business. In C, if PyYAML has it.
+# A surrogate pair as JSON escapes it, or any other escape.
+_ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\.")
+# What JSON may hold as it is, and YAML refuses or takes for the end of a line.
+_NOT_FOR_YAML = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+# Without a resolver: every scalar is a text. In C, if PyYAML has it.
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
-
-def documents(text: str) -> list[yaml.Node]:
-    """The root of each document; raises yaml.YAMLError, or RecursionError for what is nested too deep."""
-    return list(yaml.compose_all(text, Loader=_LOADER))
+Path = Sequence[str | int]
 
 
-def nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
+def lines_of(text: str, paths: Sequence[Path]) -> list[int]:
+    """The line, from 1, of the value at each path, or of the nearest value around it that is there."""
+    root = _root(text)
+    return [_line(_nearest(root, path)) for path in paths]
+
+
+def line_of_second(text: str, name: str) -> int:
+    """Where a key stands for the second time in one object."""
+    for node in _nodes(_root(text)):
+        keys = [key for key, _ in node.value if key.value == name] if isinstance(node, yaml.MappingNode) else []
+        if len(keys) > 1:
+            return _line(keys[1])
+    return 1
+
+
+def line_of_number(text: str, literal: str) -> int:
+    """Where a number, or a word, stands outside of all texts."""
+    plain = (node for node in _nodes(_root(text)) if isinstance(node, yaml.ScalarNode) and not node.style)
+    return next((_line(node) for node in plain if node.value == literal), 1)
+
+
+def _root(text: str) -> yaml.Node | None:
+    """What YAML reads in a JSON text; None for one that is no YAML."""
+    pairs_read = _ESCAPE.sub(lambda found: json.loads(f'"{found[0]}"') if len(found[0]) > 6 else found[0], text)
+    try:
+        root: yaml.Node | None = yaml.compose(_NOT_FOR_YAML.sub(" ", pairs_read), Loader=_LOADER)
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return root
+
+
+def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
     """A node and all that are in it, in the order of the text."""
     if root is not None:
         yield root
     if isinstance(root, yaml.MappingNode):
         for key, value in root.value:
-            yield from nodes(key)
-            yield from nodes(value)
+            yield from _nodes(key)
+            yield from _nodes(value)
     elif isinstance(root, yaml.SequenceNode):
         for item in root.value:
-            yield from nodes(item)
+            yield from _nodes(item)
 
 
-def line(node: yaml.Node) -> int:
-    """The line, from 1, on which a node begins."""
-    return int(node.start_mark.line) + 1
+def _nearest(node: yaml.Node | None, path: Path) -> yaml.Node | None:
+    for step in path:
+        inner = None
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            inner = node.value[step]
+        if inner is None:
+            break
+        node = inner
+    return node
+
+
+def _line(node: yaml.Node | None) -> int:
+    return int(node.start_mark.line) + 1 if node else 1

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.errors import InvalidInput
-from ralphy.text.strict_json import MAX_DEPTH, dump, locate_all, parse, shown
+from ralphy.text.marks import lines_of
+from ralphy.text.strict_json import MAX_DEPTH, dump, parse, shown
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -167,7 +168,7 @@ TEXT = '{\n"a": [\n1,\n{"b": "]},",\n"c": {}\n}],\n\n"d": [],\n"e": [[\n2]]}'
     ],
 )
 def test_a_value_is_located_by_its_path(path: tuple[str | int, ...], line: int) -> None:
-    assert locate_all(TEXT, [path]) == [line]
+    assert lines_of(TEXT, [path]) == [line]
 
 
 @pytest.mark.parametrize(
