@@ -58,11 +58,6 @@ class Notice:
         """What is the same thing has the same key."""
         return self.event if self.event == "limit" else f"{self.event} {self.story} {self.text}"
 
-    @property
-    def body(self) -> str:
-        """All of it as people read it."""
-        return "\n".join(part for part in (self.text, self.where, self.command) if part)
-
     def to_json(self) -> dict[str, Any]:
         found = {name: value for name, value in asdict(self).items() if name != "stands"}
         return {"schema": SCHEMA, **found}

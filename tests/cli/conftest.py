@@ -87,6 +87,12 @@ class Heard:
         return bool(data)
 
 
+@pytest.fixture
+def call(git_repo: Path, capfd: pytest.CaptureFixture[str]) -> Call:
+    """The command line in a repository that knows nothing of Ralphy."""
+    return Call(git_repo, capfd)
+
+
 Make = Callable[..., tuple[Project, Call]]
 CallIn = Callable[[Project], Call]
 

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,79 @@ def claude(bin_first: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program(bin_first, "claude", 'echo "2.1.197 (Claude Code)"')
 
 
-def test_a_filter_in_the_checkout_is_named_before_a_run_refuses_it(
-    git_repo: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    stripper = program(git_repo / ".venv", "nbstripout", "cat")
-    git("config", "filter.nbstripout.clean", str(stripper))
+@dataclass(frozen=True)
+class Machine:
+    """A repository and the machine that it is on, for somebody who breaks it."""
+
+    repo: Path
+    git: RunGit
+    tools: Path
+    patch: pytest.MonkeyPatch
+
+    def has_claude(self, version: str) -> None:
+        program(self.tools, "claude", f'echo "{version} (Claude Code)"')
+
+    def has_a_filter_in_the_checkout(self) -> None:
+        self.git("config", "filter.nbstripout.clean", str(program(self.repo / ".venv", "nbstripout", "cat")))
+
+    def has_a_commit_from_the_future(self) -> None:
+        self.patch.setenv("GIT_COMMITTER_DATE", "4070908800 +0000")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "chore: later")
+
+    def is_roots(self) -> None:
+        self.patch.delenv("IS_SANDBOX")
+        self.patch.setattr(os, "geteuid", lambda: 0)
+
+    def has_a_forge_without_gh(self) -> None:
+        self.git("remote", "add", "origin", "https://somebody:secret@github.com/somebody/shop.git")
+        for name in ("git", "make"):
+            found = next(p for p in os.environ["PATH"].split(os.pathsep) if (Path(p) / name).exists())
+            (self.tools / name).symlink_to(Path(found) / name)
+        self.patch.setenv("PATH", str(self.tools))
+
+
+# What is so -> the finding, its state, and a part of what is said and of what to do.
+FOUND: dict[str, tuple[Callable[[Machine], object], str, str, str, str]] = {
+    "a filter in the checkout": (Machine.has_a_filter_in_the_checkout, "git filters", "fail", "filter.nbstripout.clean",
+                                 "git config filter.nbstripout.clean COMMAND"),
+    "a commit from the future": (Machine.has_a_commit_from_the_future, "clock", "warn", "in the future", "set-ntp"),
+    "claude as root outside of a sandbox": (Machine.is_roots, "agent", "fail", "as root", "IS_SANDBOX=1"),
+    "a tested claude": (lambda m: m.has_claude(TESTED[-1]), "agent", "ok", f"tested with {NAMES}", ""),
+    "an old claude": (lambda m: m.has_claude("2.1.100"), "agent", "warn", f"older than the tested versions ({NAMES})",
+                      "npm install"),
+    "a new claude": (lambda m: m.has_claude("2.2.0"), "agent", "warn", f"newer than the tested versions ({NAMES})",
+                     "npm install"),
+    "another tool of the name": (lambda m: program(m.tools, "ralphy", "echo other"), "ralphy", "warn", "another tool",
+                                 "PATH="),
+    "a forge without gh": (Machine.has_a_forge_without_gh, "gh", "warn", "cannot open pull requests", "install gh"),
+    "a sandbox that is switched off": (lambda m: m.patch.setenv("RALPHY_SAFETY_SANDBOX", "none"), "sandbox", "warn",
+                                       "safety.sandbox is none", "auto"),
+    "no sandbox at the level": (lambda m: m.patch.setenv("RALPHY_SAFETY_LEVEL", "minimal"), "sandbox", "warn",
+                                "minimal", "moderate"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_what_is_wrong_is_named_with_what_mends_it(
+    what: str, git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    prepare, name, state, said, fix = FOUND[what]
+    prepare(Machine(git_repo, git, claude.parent, monkeypatch))
     code, found = ask(git_repo, capsys)
-    assert (code, found["git filters"]["state"]) == (5, "fail")
-    assert "filter.nbstripout.clean" in found["git filters"]["said"]
-    assert "git config filter.nbstripout.clean COMMAND" in found["git filters"]["fix"]
+    assert (found[name]["state"], code) == (state, 5 if state == "fail" else 0)
+    assert said in found[name]["said"] and fix in found[name]["fix"] and bool(fix) is bool(found[name]["fix"])
+    assert "secret" not in json.dumps(found)
+
+
+def test_a_missing_remote_and_unknown_checks_are_warnings(
+    tmp_path: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("init", "--quiet", str(tmp_path / "bare"), cwd=tmp_path)
+    code, found = ask(tmp_path / "bare", capsys)
+    assert (code, found["checks"]["state"], found["remote"]["state"]) == (0, "warn", "warn")
+    assert found["remote"]["fix"].startswith("(optional) git remote add")
+    assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 
 
 def test_a_repository_with_all_that_is_needed_passes(
@@ -74,7 +139,9 @@ def test_a_repository_with_all_that_is_needed_passes(
     assert "2.1.197" in found["agent"]["said"]
     assert found["identity"]["said"] == "Test Person <person@example.org>"
     assert "pytest" in found["checks"]["said"]
-    assert [found[name]["state"] for name in ("python", "git", "repository", "writing", "disk", "lock")] == ["ok"] * 6
+    assert [found[name]["state"] for name in ("python", "git", "repository", "writing", "disk", "clock", "lock")] == [
+        "ok"
+    ] * 7
 
 
 def test_doctor_changes_nothing_and_really_notices_a_change_of_a_file(
@@ -183,16 +250,6 @@ def test_the_remote_is_asked_whether_it_takes_a_push_and_gets_none(
     assert (remote["state"], "gone.git" in remote["said"], bool(remote["fix"])) == ("warn", True, True)
 
 
-def test_a_commit_from_the_future_casts_doubt_on_the_clock(
-    git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(git_repo, capsys)[1]["clock"]["state"] == "ok"
-    monkeypatch.setenv("GIT_COMMITTER_DATE", "4070908800 +0000")
-    git("commit", "--quiet", "--allow-empty", "--message", "chore: later")
-    clock = ask(git_repo, capsys)[1]["clock"]
-    assert (clock["state"], "in the future" in clock["said"]) == ("warn", True)
-
-
 def test_what_is_safe_to_fix_is_fixed_when_asked_for(
     git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,34 +283,6 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
 
 
-def test_claude_as_root_outside_of_a_sandbox_is_a_failure(
-    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("IS_SANDBOX")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    code, found = ask(git_repo, capsys)
-    assert (code, found["agent"]["state"]) == (5, "fail")
-    assert "IS_SANDBOX=1" in found["agent"]["fix"]
-
-
-VERSIONS = [
-    (TESTED[-1], "ok", f"tested with {NAMES}"),
-    ("2.1.100", "warn", f"older than the tested versions ({NAMES})"),
-    ("2.2.0", "warn", f"newer than the tested versions ({NAMES})"),
-]
-
-
-def test_a_version_of_claude_code_that_was_not_tested_is_a_warning(
-    git_repo: Path, claude: Path, bin_first: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for version, state, said in VERSIONS:
-        program(bin_first, "claude", f'echo "{version} (Claude Code)"')
-        code, found = ask(git_repo, capsys)
-        assert (code, found["agent"]["state"]) == (0, state)
-        assert said in found["agent"]["said"] and version in found["agent"]["said"]
-        assert bool(found["agent"]["fix"]) == (state == "warn")
-
-
 def test_variables_that_steer_claude_code_and_are_not_passed_on_are_named_without_their_values(
     git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,49 +296,11 @@ def test_variables_that_steer_claude_code_and_are_not_passed_on_are_named_withou
     assert "agent.env: [CLAUDE_CODE_RETRY_WATCHDOG]" in found["fix"]
 
 
-def test_another_tool_of_the_same_name_is_a_warning(
-    git_repo: Path, bin_first: Path, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = program(bin_first, "ralphy", "echo other")
-    code, found = ask(git_repo, capsys)
-    assert code == 0
-    assert found["ralphy"]["state"] == "warn"
-    assert str(other) in found["ralphy"]["said"] and "another tool" in found["ralphy"]["said"]
-    assert "PATH=" in found["ralphy"]["fix"]
-
-
 def test_who_holds_the_lock_is_said(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Lock(git_repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "feature login"):
         found = ask(git_repo, capsys)[1]["lock"]
     assert found["state"] == "warn"
     assert f"pid {os.getpid()}" in found["said"] and "feature login" in found["said"]
-
-
-def test_a_missing_remote_and_unknown_checks_are_warnings(
-    tmp_path: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bare = tmp_path / "bare"
-    bare.mkdir()
-    git("init", "--quiet", cwd=bare)
-    code, found = ask(bare, capsys)
-    assert code == 0
-    assert (found["checks"]["state"], found["remote"]["state"]) == ("warn", "warn")
-    assert found["remote"]["fix"].startswith("(optional) git remote add")
-    assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
-
-
-def test_a_forge_without_gh_is_a_warning(
-    git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    git("remote", "add", "origin", "https://somebody:secret@github.com/somebody/shop.git")
-    for name in ("git", "make"):
-        found = next(p for p in os.environ["PATH"].split(os.pathsep) if (Path(p) / name).exists())
-        (claude.parent / name).symlink_to(Path(found) / name)
-    monkeypatch.setenv("PATH", str(claude.parent))
-    _, findings = ask(git_repo, capsys)
-    assert findings["gh"]["state"] == "warn"
-    assert "install gh" in findings["gh"]["fix"]
-    assert "secret" not in json.dumps(findings)
 
 
 def test_settings_that_cannot_be_read_are_a_failure_and_the_rest_is_looked_at_all_the_same(
@@ -346,15 +337,6 @@ def test_a_sandbox_that_works_is_said(
     sandbox: None, git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ask(git_repo, capsys)[1]["sandbox"]["state"] == "ok"
-
-
-def test_a_sandbox_that_was_switched_off_is_a_warning(
-    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(git_repo, capsys)[1]["sandbox"]["said"].startswith("safety.sandbox is none")
-    monkeypatch.setenv("RALPHY_SAFETY_LEVEL", "minimal")
-    code, found = ask(git_repo, capsys)
-    assert (code, found["sandbox"]["state"]) == (0, "warn")
 
 
 def test_a_sandbox_that_does_not_work_is_a_fault_where_it_is_asked_for(

@@ -74,8 +74,8 @@ def test_a_feature_that_cannot_be_opened_is_an_event_and_holds_up_no_other(made:
     settings.parent.mkdir(parents=True)
     settings.write_text("gates: {spec: never}\n")
     (settings.parents[1] / "PRD.md").write_text("# More\n\n## Objective\n\n- a button\n")
-    _, out, err = call("--json", "loop")
+    code, out, err = call("--json", "loop")
     held = [row for row in lines_of(out) if row["kind"] == "held_up"]
-    assert {row["feature"] for row in held} == {"broken"} and held[0]["exit_code"] == 3
+    assert {row["feature"] for row in held} == {"broken"} and code == held[0]["exit_code"] == 3
     assert f"broken: {held[0]['message']}" in err
     assert project.landed() == ["login/US-001"]

@@ -339,14 +339,6 @@ def test_a_night_ends_with_10_only_when_each_feature_waits(made: Make) -> None:
     assert call.json("status", "search")[1]["stories"][0]["status"] == "failed"
 
 
-def test_a_feature_that_cannot_be_read_holds_up_no_other(made: Make) -> None:
-    project, call = made(ONE)
-    (begin(project, "broken").folder / "prd.json").write_text("{")
-    code, _, err = call("loop")
-    assert (code, "broken: docs/features/broken/prd.json" in err) == (3, True), err
-    assert call.json("status", "login")[1]["phase"] == "AWAITING_QA_VALIDATION"
-
-
 def test_all_features_share_the_budget_of_a_night(made: Make) -> None:
     project, call = made(ONE, gates=AUTO)
     begin(project, "settings")

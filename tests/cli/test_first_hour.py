@@ -158,12 +158,6 @@ def test_a_word_that_is_no_feature_may_be_meant_as_a_description(made: Make) -> 
     assert name == "fix-what-people-said-of-the-export-of"
 
 
-def test_init_with_quiet_says_nothing_but_what_is_to_be_done_first(made: Make) -> None:
-    project, call = made(story("US-001"))
-    assert call("init", "--quiet") == (0, "", "")
-    assert (project.repo / ".ralphy" / "ralphy.mk").exists()
-
-
 def test_a_question_that_waits_ends_tasks_next_as_it_ends_the_loop(made: Make) -> None:
     project, call = made(story("US-001"))
     project.play(stories={"US-001": [{"question": "Which shop?"}]})

@@ -32,11 +32,6 @@ def pool(git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     made.close()
 
 
-@pytest.fixture
-def call(git_repo: Path, capfd: pytest.CaptureFixture[str]) -> Call:
-    return Call(git_repo, capfd)
-
-
 def test_without_lanes_that_is_said(call: Call) -> None:
     assert call("lanes")[:2] == (0, "there are no lanes\n")
 

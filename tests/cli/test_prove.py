@@ -126,19 +126,6 @@ def test_a_feature_that_is_merged_is_found_by_its_name(landed: Project, tmp_path
     assert proved(clone, "login", "--story", "US-002")[1]["stories"][0]["story"] == "US-002"
 
 
-def test_the_base_that_a_feature_records_is_found_whatever_its_name(landed: Project, tmp_path: Path) -> None:
-    clone = cloned(landed, tmp_path / "clone")
-    clone.git("checkout", "--quiet", clone.branch)
-    clone.git("branch", "--quiet", "--move", "main", "trunk")
-    clone.git("update-ref", "-d", "refs/remotes/origin/main")
-    prd = clone.prd()
-    prd.setdefault("workflow", {})["base"] = "trunk"
-    clone.write("prd.json", json.dumps(prd))
-    clone.git("commit", "--quiet", "--all", "-m", "chore: trunk")
-
-    assert [row["story"] for row in proved(clone)[1]["stories"]] == ["US-001", "US-002"]
-
-
 def test_what_is_not_there_is_said_and_where_no_story_landed_a_required_check_succeeds(landed: Project) -> None:
     assert proved(landed, "main..main", "--if-any") == (0, {"schema": "ralphy/prove@1", "ok": True, "stories": []})
 

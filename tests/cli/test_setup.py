@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ralphy.cli.main import main
 from ralphy.resources import example
+from tests.cli.conftest import Call
 from tests.conftest import RunGit
 
 ROOT = Path(__file__).parents[2]
@@ -26,30 +25,6 @@ class AddTest(unittest.TestCase):
         self.assertEqual(add(2, 3), 5)
 """
 PRD = "# Sign in\n\n## Objective\n\n- A person signs in with a password\n- Three wrong ones lock the account\n"
-
-
-class Ralphy:
-    """The command line in a repository: its exit code, and what it said."""
-
-    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._directory = directory
-        self._capsys = capsys
-
-    def __call__(self, *words: str) -> tuple[int, str, str]:
-        self._capsys.readouterr()
-        code = main([words[0], "-C", str(self._directory), *words[1:]])
-        said = self._capsys.readouterr()
-        return code, said.out, said.err
-
-    def json(self, *words: str) -> tuple[int, dict[str, Any]]:
-        code, out, _ = self(*words, "--json")
-        value: dict[str, Any] = json.loads(out)
-        return code, value
-
-
-@pytest.fixture
-def ralphy(git_repo: Path, capsys: pytest.CaptureFixture[str]) -> Ralphy:
-    return Ralphy(git_repo, capsys)
 
 
 @pytest.fixture
@@ -80,21 +55,21 @@ def write(repo: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_quiet_init_says_only_what_is_missing(foreign: Path, ralphy: Ralphy) -> None:
-    assert ralphy("init", "--quiet") == (0, "", "")
+def test_quiet_init_says_only_what_is_missing(foreign: Path, call: Call) -> None:
+    assert call("init", "--quiet") == (0, "", "")
     assert (foreign / ".ralphy" / "config.yaml").exists()
     write(foreign, "Makefile", "all:\n")
-    assert ralphy("init", "--quiet") == (0, "commit Makefile: it has other uncommitted changes\n", "")
+    assert call("init", "--quiet") == (0, "commit Makefile: it has other uncommitted changes\n", "")
 
 
 def test_init_says_what_it_would_do_what_it_made_and_what_comes_next_and_again_keeps_everything(
-    git_repo: Path, git: RunGit, ralphy: Ralphy
+    git_repo: Path, git: RunGit, call: Call
 ) -> None:
-    code, out, _ = ralphy("init", "--dry-run")
+    code, out, _ = call("init", "--dry-run")
     assert code == 0
     assert "would create .ralphy/config.yaml" in out and "would create Makefile" in out
     assert git("status", "--porcelain", "--ignored") == ""
-    code, value = ralphy.json("init")
+    code, value = call.json("init")
     assert (code, value["ok"], value["schema"]) == (0, True, "ralphy/init@1")
     kinds = {row["path"]: row["kind"] for row in value["changes"]}
     assert kinds[".ralphy/config.yaml"] == kinds["Makefile"] == "create"
@@ -102,7 +77,7 @@ def test_init_says_what_it_would_do_what_it_made_and_what_comes_next_and_again_k
                              'ralphy start "what you want built"']  # fmt: skip
     assert "look at `checks:`" in value["first"][0]
     assert not (git_repo / ".git" / "ralphy").exists()
-    code, out, _ = ralphy("init")
+    code, out, _ = call("init")
     assert code == 0
     detected, done, following = out.split("\n\n")
     assert following.splitlines()[0] == "Next:" and "ralphy doctor  " in following
@@ -110,32 +85,30 @@ def test_init_says_what_it_would_do_what_it_made_and_what_comes_next_and_again_k
     assert all(line.startswith("kept") for line in done.splitlines())
 
 
-def test_init_refuses_a_gitignore_that_git_would_wait_for(git_repo: Path, ralphy: Ralphy) -> None:
+def test_init_refuses_a_gitignore_that_git_would_wait_for(git_repo: Path, call: Call) -> None:
     write(git_repo, "Makefile", "all:\n")
     (git_repo / ".gitignore").unlink()
     os.mkfifo(git_repo / ".gitignore")
-    code, _, said = ralphy("init")
+    code, _, said = call("init")
     assert code == 3
     assert ".gitignore: is not a plain file, and Git would wait for it" in said
     assert not (git_repo / ".ralphy").exists()
 
 
-def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(
-    git_repo: Path, git: RunGit, ralphy: Ralphy
-) -> None:
+def test_a_makefile_that_was_being_edited_stays_the_persons_to_commit(git_repo: Path, git: RunGit, call: Call) -> None:
     makefile = write(git_repo, "Makefile", "all: ; @echo one\n")
     git("add", "Makefile")
     git("commit", "--quiet", "--message", "build: make")
     makefile.write_text("all: ; @echo two\n", encoding="utf-8")
-    _, value = ralphy.json("init")
+    _, value = call.json("init")
     assert value["first"][0].startswith("commit Makefile:")
 
 
-def test_make_loop_works_straight_after_init_and_a_prd(foreign: Path, git: RunGit, ralphy: Ralphy) -> None:
+def test_make_loop_works_straight_after_init_and_a_prd(foreign: Path, git: RunGit, call: Call) -> None:
     write(foreign, "Makefile", "all: ; @echo built\n")
     git("add", "Makefile")
     git("commit", "--quiet", "--message", "build: make")
-    ralphy("init")
+    call("init")
     feature = write(foreign, "docs/features/login/PRD.md", PRD).parent
     for _ in range(2):
         done = make(foreign, "loop")
@@ -154,12 +127,10 @@ def test_make_loop_works_straight_after_init_and_a_prd(foreign: Path, git: RunGi
     assert [story["status"] for story in document["userStories"]] == ["completed", "completed"]
 
 
-def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
-    foreign: Path, git: RunGit, ralphy: Ralphy
-) -> None:
+def test_what_the_repository_ignores_is_left_out_of_the_first_commit(foreign: Path, git: RunGit, call: Call) -> None:
     write(foreign, ".gitignore", "__pycache__/\n.ralphy/\nMakefile\n")
     git("commit", "--quiet", "--all", "--message", "chore: ignore")
-    ralphy("init")
+    call("init")
     write(foreign, "docs/features/login/PRD.md", PRD)
     assert make(foreign, "loop").returncode == 0
     write(foreign, "docs/features/login/APPROVED", "")
@@ -169,114 +140,114 @@ def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
 
 
 def test_a_feature_folder_that_git_ignores_is_a_conflict_that_names_the_rule(
-    foreign: Path, git: RunGit, ralphy: Ralphy, monkeypatch: pytest.MonkeyPatch
+    foreign: Path, git: RunGit, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RALPHY_AGENT_COMMAND", sys.executable)  # one that is there
     write(foreign, ".gitignore", "__pycache__/\ndocs/\n")
     git("commit", "--quiet", "--all", "--message", "chore: ignore")
     write(foreign, "docs/features/login/prd.json", '{"userStories": [{"id": "US-001", "title": "One"}]}')
-    code, _, err = ralphy("loop", "--auto-approve")
+    code, _, err = call("loop", "--auto-approve")
     assert code == 4
     assert "docs/features/login: is ignored by git" in err and "git check-ignore -v" in err
 
 
-def test_detect_shows_checks_and_evidence(ralphy: Ralphy) -> None:
-    code, value = ralphy.json("detect")
+def test_detect_shows_checks_and_evidence(call: Call) -> None:
+    code, value = call.json("detect")
     assert (code, value["language"], value["saved"]) == (0, "python", False)
     assert [check["name"] for check in value["checks"]] == ["test"]
     assert any("conftest.py" in sentence for sentence in value["evidence"])
 
 
-def test_detected_checks_are_saved_behind_what_a_person_wrote(git_repo: Path, ralphy: Ralphy) -> None:
+def test_detected_checks_are_saved_behind_what_a_person_wrote(git_repo: Path, call: Call) -> None:
     mine = "# mine\ngates: {qa: auto}"
     path = write(git_repo, ".ralphy/config.yaml", mine)
-    code, value = ralphy.json("detect", "--save")
+    code, value = call.json("detect", "--save")
     assert (code, value["saved"]) == (0, True)
     assert path.read_text().startswith(f"{mine}\n")
-    assert ralphy("validate", ".ralphy/config.yaml")[0] == 0
+    assert call("validate", ".ralphy/config.yaml")[0] == 0
     again = path.read_text()
-    assert "it already has checks" in ralphy("detect", "--save")[1]
+    assert "it already has checks" in call("detect", "--save")[1]
     assert path.read_text() == again
 
 
-def test_detect_never_overrules_what_a_person_decided(git_repo: Path, ralphy: Ralphy) -> None:
+def test_detect_never_overrules_what_a_person_decided(git_repo: Path, call: Call) -> None:
     for theirs in ("checks: []\n", "stack: {test_command: tox}\n"):
         path = write(git_repo, ".ralphy/config.yaml", theirs)
-        code, out, _ = ralphy("detect", "--save")
+        code, out, _ = call("detect", "--save")
         assert code == 0
         assert "kept .ralphy/config.yaml: it already has" in out
         assert path.read_text() == theirs
 
 
-def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, ralphy: Ralphy) -> None:
+def test_settings_in_flow_style_are_not_broken_by_saving(git_repo: Path, call: Call) -> None:
     path = write(git_repo, ".ralphy/config.yaml", "{gates: {qa: auto}}\n")
-    code, _, err = ralphy("detect", "--save")
+    code, _, err = call("detect", "--save")
     assert code == 4
     assert "checks:\n" in err
     assert path.read_text() == "{gates: {qa: auto}}\n"
 
 
-def test_validate_looks_at_everything_a_run_could_read(git_repo: Path, ralphy: Ralphy) -> None:
-    ralphy("init")
+def test_validate_looks_at_everything_a_run_could_read(git_repo: Path, call: Call) -> None:
+    call("init")
     for name in ("login", "logout"):
         path = git_repo / "docs" / "features" / name / "prd.json"
         path.parent.mkdir(parents=True)
         path.write_bytes(example())
-    code, value = ralphy.json("validate")
+    code, value = call.json("validate")
     assert (code, value["ok"]) == (0, True)
     assert [row["path"] for row in value["files"]] == [
         ".ralphy/config.yaml", "docs/features/login/prd.json", "docs/features/logout/prd.json",
     ]  # fmt: skip
 
 
-def test_validate_names_file_line_and_field_and_goes_on_to_the_next_file(git_repo: Path, ralphy: Ralphy) -> None:
+def test_validate_names_file_line_and_field_and_goes_on_to_the_next_file(git_repo: Path, call: Call) -> None:
     broken = example().decode().replace('"priority": 1', '"priority": "high"', 1)
     write(git_repo, "docs/features/login/prd.json", broken)
     write(git_repo, ".ralphy/config.yaml", "gates: {spec: human}\nlimits: {max_attemps: 3}\n")
     line = 1 + broken[: broken.index('"high"')].count("\n")
-    code, _, err = ralphy("validate")
+    code, _, err = call("validate")
     assert code == 3
     assert f'docs/features/login/prd.json:{line}: userStories[0].priority is "high"' in err
     assert ".ralphy/config.yaml:2:" in err
     assert "max_attempts" in err
-    value = ralphy.json("validate")[1]
+    value = call.json("validate")[1]
     assert [row["ok"] for row in value["files"]] == [False, False]
 
 
-def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, ralphy: Ralphy) -> None:
+def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, call: Call) -> None:
     write(git_repo, "docs/features/login/prd.json", example().decode())
     write(git_repo, "stories.json", '{"userStories": [{"id": "US-001"}]}')
-    assert "login/prd.json" in ralphy("validate", "login")[1]
-    code, _, err = ralphy("validate", "stories.json")
+    assert "login/prd.json" in call("validate", "login")[1]
+    code, _, err = call("validate", "stories.json")
     assert (code, "stories.json" in err) == (3, True)
-    assert ralphy("validate", "nothing/prd.json")[0] == 2
+    assert call("validate", "nothing/prd.json")[0] == 2
 
 
-def test_a_prompt_that_lacks_its_report_or_cannot_be_used_is_named(git_repo: Path, ralphy: Ralphy) -> None:
+def test_a_prompt_that_lacks_its_report_or_cannot_be_used_is_named(git_repo: Path, call: Call) -> None:
     write(git_repo, "docs/features/login/PRD.md", PRD)
-    ralphy("init-prompts")
+    call("init-prompts")
     qa, pr = ".ralphy/prompts/qa.md.j2", "docs/features/login/.ralphy/prompts/pr.md"
     (git_repo / qa).write_text("Review {{ feature }} as if your life depended on it. " * 4, encoding="utf-8")
     write(git_repo, pr, "Too short.")
     write(git_repo, ".ralphy/prompts/_house.md.j2", "Be kind.")
     lacks = f"{qa}: EXIT_SIGNAL is missing; using the built-in report"
-    code, out, _ = ralphy("validate")
+    code, out, _ = call("validate")
     assert code == 0
     assert f"ok  {qa}: prompt of the qa step\n  warning: {lacks}\n" in out
     assert f"  warning: {pr}: " in out and "100" in out and "using the built-in prompt" in out
     assert out.count("warning") == 2 and "_house" not in out
-    assert f"warning: {lacks}" in ralphy("validate", qa)[1]
-    assert "using the built-in prompt" in ralphy("validate", "login")[1]
-    found = next(row for row in ralphy.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
+    assert f"warning: {lacks}" in call("validate", qa)[1]
+    assert "using the built-in prompt" in call("validate", "login")[1]
+    found = next(row for row in call.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
     assert (found["state"], lacks in found["said"], pr in found["said"]) == ("warn", True, True)
     assert "_report.md.j2" in found["fix"]
     (git_repo / qa).unlink()
     (git_repo / pr).unlink()
-    found = next(row for row in ralphy.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
+    found = next(row for row in call.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
     assert found["state"] == "ok"
 
 
-def test_a_repository_with_nothing_to_validate_says_so(ralphy: Ralphy) -> None:
-    code, _, err = ralphy("validate")
+def test_a_repository_with_nothing_to_validate_says_so(call: Call) -> None:
+    code, _, err = call("validate")
     assert code == 2
     assert "no PRD.md, prd.json or config.yaml here" in err
