@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ralphy.cli.session.loop import keep_loop, loop_in
-from ralphy.cli.session.transcript import promises
+from ralphy.cli.session.loop import keep_loop, loop_in, promises
 from ralphy.config.values import Config, Safety
 from ralphy.documents.session_loop import PATH, SessionLoop, as_text, read_loop
 from ralphy.errors import Conflict, ExitCode

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -35,13 +35,12 @@ from ralphy.processes import program_paths
 from ralphy.text.tone import FAINT, STRONG, WAITING
 
 _MOST_STORIES = 12
-_WORDS = {"yes": "y", "approve": "y", "no": "n", "diff": "d", "edit": "e", "later": "q"}
 _WORDS_BESIDE_ANSWERS = ("approve", "edit", "later")
 _SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv")
 
 
 class GateDialogue:
-    """Asks a person, and takes what was typed as the marker that says the same. Nothing ends a feature but its name."""
+    """Asks a person, and takes what was typed as the marker that says the same. To end the feature: `end NAME`."""
 
     def __init__(self, output: Output, workspace: Workspace, live: Live) -> None:
         self._output = output
@@ -67,18 +66,24 @@ class GateDialogue:
             self._live.typed()
             return line.strip().lower() not in ("s", "stop", "q", "n")
         if self._wants_remarks:
-            return self._reject(line.strip())
+            return self._mark("REJECTED", line.strip()) if line.strip() else self._later()
         if self._clarifies(line.strip()):
             return True
-        answer, _, remarks = line.strip().partition(" ")
-        known: dict[str, Callable[[], bool]] = {
-            "y": self._approve, "n": lambda: self._reject(remarks.strip()) if remarks.strip() else self._want_remarks(),
-            "d": self._show, "e": self._edit, "q": self._later,
-        }  # fmt: skip
-        word = _WORDS.get(answer.lower(), answer.lower())
-        if (word, remarks.strip()) == ("end", self._w.feature.name):
-            return self._mark("REJECTED", "")
-        return known.get(word, self._explain)()
+        word, _, remarks = line.strip().partition(" ")
+        match word.lower():
+            case "y" | "yes" | "approve":
+                return self._mark("APPROVED", "")
+            case "n" | "no":
+                return self._mark("REJECTED", remarks.strip()) if remarks.strip() else self._want_remarks()
+            case "d" | "diff":
+                return self._show()
+            case "e" | "edit":
+                return self._edit()
+            case "q" | "later":
+                return self._later()
+            case "end" if remarks.strip() == self._w.feature.name:
+                return self._mark("REJECTED", "")
+        return self._explain()
 
     def _unclear(self) -> list[Clarification]:
         is_asked = self._asked is not None and self._asked.gate == CLARIFY.name
@@ -107,12 +112,6 @@ class GateDialogue:
                           f"your editor,\nq decides later; end {self._w.feature.name} ends the feature")  # fmt: skip
         self._prompt()
         return True
-
-    def _approve(self) -> bool:
-        return self._mark("APPROVED", "")
-
-    def _reject(self, remarks: str) -> bool:
-        return self._mark("REJECTED", remarks) if remarks else self._later()
 
     def _mark(self, name: str, text: str) -> bool:
         replace_file(self._w.feature.file(name), text.encode("utf-8", "surrogateescape"), durable=False)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from ralphy.cli.options import Invocation
 from ralphy.cli.report import reporting
-from ralphy.cli.run.awake import keeping_awake
 from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
@@ -29,6 +28,7 @@ from ralphy.files.atomic import read_text
 from ralphy.git.run_lock import Held, Lock, covers, purpose_of
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.decision import Halt, Rest, Wait
+from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
 
 
@@ -157,3 +157,22 @@ def _require_signer(w: Workspace) -> None:
     if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.said:
         require_signer(w.repository, w.checkout.identity)
         w.checkout.said.add("signer")
+
+
+def keeping_awake(w: Workspace, listener: Listener) -> Listener:
+    """The listener; each decision says whether there is work. That sleep is held off is said once."""
+    if not w.config.limits.keep_awake:
+        return listener
+    awake, name = w.checkout.awake, w.feature.name
+
+    def hear(event: Event) -> None:
+        listener(event)
+        if not isinstance(event, Decided):
+            return
+        if event.rests and not (event.decision == "Wait" and event.until):
+            awake.release(name)
+        elif awake.hold(name) and "awake" not in w.checkout.said:
+            w.checkout.said.add("awake")
+            w.say(f"this machine is kept awake while there is work ({awake.program}; limits.keep_awake)")
+
+    return hear

@@ -1,14 +1,16 @@
-"""The loop of a session: begun by a command, kept by the Stop hook, which asks `decide` what is next."""
+"""The loop of a session: begun by a command, kept by the Stop hook, which asks `decide` what is next and hears what the
+session promised last."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ralphy.cli.options import Invocation
-from ralphy.cli.session.transcript import promises
 from ralphy.documents.session_loop import MOST_BYTES, PATH, SessionLoop, as_text, read_loop
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.reconcile import until_run
@@ -16,16 +18,19 @@ from ralphy.engine.session_work import give_up, session_prompt, settle_session
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, RalphyError
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import last_bytes, read_regular, replace_file
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.session_mode import SCRIPT, mode_of
 from ralphy.pipeline.steps import names
 from ralphy.text.first_few import first_few
+from ralphy.text.json_coerce import blocks_of, mapping_of, text_of
 
 DONE, FAILED = "STORY_DONE", "FAILED"
 _MOST_NAMED = 5
+_TAIL = 1024 * 1024
+_PROMISE = re.compile(r"<promise>\s*(.*?)\s*</promise>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +167,26 @@ def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop
         return loop, ""
     following, why = _at_next(w, loop)
     return (following, "") if following else (loop, f"{why}; next: ralphy loop {loop.feature}")
+
+
+def promises(given: Mapping[str, Any]) -> set[str]:
+    """What the session's last message promises, each on a line of its own: the message that the hook is told, else the
+    one in the transcript."""
+    said = str(given.get("last_assistant_message") or "") or _last_message(
+        Path(str(given.get("transcript_path") or ""))
+    )
+    return {found[1] for line in said.splitlines() if (found := _PROMISE.fullmatch(line.strip()))}
+
+
+def _last_message(transcript: Path) -> str:
+    """The text that the session itself said last, past what its subagents said and a line that is cut off."""
+    for line in reversed(last_bytes(transcript, _TAIL).decode("utf-8", "replace").splitlines()):
+        try:
+            entry = mapping_of(json.loads(line))
+        except ValueError:
+            continue
+        if entry.get("type") == "assistant" and not entry.get("isSidechain"):
+            message = mapping_of(entry.get("message"))
+            blocks = (text_of(block.get("text")) for block in blocks_of(message) if block.get("type") == "text")
+            return text_of(message.get("content")) or "\n".join(blocks)
+    return ""
