@@ -17,17 +17,6 @@ _ASSERT = re.compile(r"^([ \t]*)assert\b.*$", re.M)
 PROGRESS = "{{story}}: done, all tests pass (says the agent)"
 NOTE = "Note: {{story}} needs no tests."
 TRAILERS = "Ralphy-Story: {{feature}}/{{story}}\nRalphy-Attempt: 1\nRalphy-Run: forged\nRalphy-Cost-USD: 0.00"
-REPORTS_SUCCESS = """\
-import pytest
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = (yield).get_result()
-    report.outcome = "passed"
-"""
-LEAVES_EARLY = "import atexit\nimport os\n\natexit.register(os._exit, 0)\n"
-EXITS_WITH_0 = "raise SystemExit(0)\n"
 
 
 def cheat(tools: Tools, wanted: dict[str, Any]) -> None:
@@ -76,27 +65,6 @@ def _empty_tests(tools: Tools, which: Sequence[str] | bool) -> None:
     _rewrite(tools, which, lambda text: _ASSERT.sub(r"\1assert True", text))
 
 
-def _narrow_runner(tools: Tools, which: Sequence[str] | bool) -> None:
-    options = " ".join(f"--ignore={name}" for name in _names(tools, which))
-    tools.write(tools.path("pytest.ini"), f"[pytest]\naddopts = {options}\n")
-
-
-def _ignore_by_conftest(tools: Tools, which: Sequence[str] | bool) -> None:
-    tools.append(tools.path("conftest.py"), f"collect_ignore = {_names(tools, which)!r}\n")
-
-
-def _fake_report(tools: Tools, _: bool) -> None:
-    tools.append(tools.path("conftest.py"), REPORTS_SUCCESS)
-
-
-def _leave_early(tools: Tools, _: bool) -> None:
-    tools.append(tools.path("conftest.py"), LEAVES_EARLY)
-
-
-def _shadow_runner(tools: Tools, _: bool) -> None:
-    tools.write(tools.path("pytest.py"), EXITS_WITH_0)
-
-
 def _text(value: str | bool, usual: str) -> str:
     return value if isinstance(value, str) else usual
 
@@ -111,11 +79,6 @@ def _rewrite(tools: Tools, which: Sequence[str] | bool, change: Callable[[str], 
     for path in _tests(tools, which):
         tools.read(path)
         tools.write(path, change(text_of(path)))
-
-
-def _names(tools: Tools, which: Sequence[str] | bool) -> list[str]:
-    """The test files, relative to the working folder."""
-    return [str(path).removeprefix(f"{tools.context.cwd}/") for path in _tests(tools, which)]
 
 
 def _tests(tools: Tools, which: Sequence[str] | bool) -> list[Path]:
@@ -136,9 +99,4 @@ CHEATS: dict[str, Callable[[Tools, Any], None]] = {
     "forge_trailer": _forge_trailer,
     "skip_tests": _skip_tests,
     "empty_tests": _empty_tests,
-    "narrow_runner": _narrow_runner,
-    "ignore_by_conftest": _ignore_by_conftest,
-    "fake_report": _fake_report,
-    "leave_early": _leave_early,
-    "shadow_runner": _shadow_runner,
 }

@@ -60,17 +60,16 @@ class Tools:
         self.touched.update(paths)
         self.bash(["rm", "-rf", "--", *map(str, paths)])
 
-    def bash(self, *commands: list[str], held: tuple[int, ...] = ()) -> None:
+    def bash(self, *commands: list[str]) -> None:
         """The Bash tool: the commands one after the other until one fails.
 
-        There is no shell; each command has its own session, as with the real CLI, and inherits the file
-        descriptors `held`.
+        There is no shell; each command has its own session, as with the real CLI.
         """
         shown = " && ".join(map(shlex.join, commands))
         call = self.stream.call("Bash", command=shown, description="Rehearsed command")
         code, parts = 0, []
         for argv in commands:
-            code, *output = self._execute(argv, held)
+            code, *output = self._execute(argv)
             parts += [part.strip("\n") for part in output if part.strip()]
             if code:
                 parts.insert(0, f"Exit code {code}")
@@ -96,14 +95,14 @@ class Tools:
         self.touched.add(path)
         self.stream.reply(call, done)
 
-    def _execute(self, argv: list[str], held: tuple[int, ...]) -> tuple[int, str, str]:
+    def _execute(self, argv: list[str]) -> tuple[int, str, str]:
         """Exit code, stdout and stderr; 127 for an unknown program."""
         own = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": self.stream.session, "GIT_EDITOR": "true"}
         try:
             self._command = command = subprocess.Popen(
                 argv, cwd=self.context.cwd, env={**os.environ, **own}, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, encoding="utf-8",
-                errors="replace", pass_fds=held,
+                errors="replace",
             )  # fmt: skip
         except OSError as problem:
             return 127, "", f"{argv[0]}: {problem.strerror}"

@@ -12,7 +12,6 @@ from ralphy.rehearsal.context import Context
 from ralphy.rehearsal.default import usual_turn
 from ralphy.rehearsal.failures import warn
 from ralphy.rehearsal.tools import Tools
-from ralphy.rehearsal.troubles import TROUBLES
 
 Turn = dict[str, Any]
 
@@ -137,6 +136,12 @@ def _commit(tools: Tools, message: str) -> None:
     tools.bash(["git", "add", "-A"], ["git", "commit", "--quiet", "-m", tools.context.fill(message)])
 
 
+def _print_raw(tools: Tools, lines: str | list[str]) -> None:
+    """The lines just as they are."""
+    for line in _texts(lines):
+        tools.stream.put_bytes(line.encode() + b"\n")
+
+
 WORK: dict[str, Callable[[Tools, Any], None]] = {
     "think": _think,
     "say": _say,
@@ -150,5 +155,5 @@ WORK: dict[str, Callable[[Tools, Any], None]] = {
     "run": _run,
     "cheat": cheat,
     "commit": _commit,
-    **TROUBLES,
+    "raw": _print_raw,
 }

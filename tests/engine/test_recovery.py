@@ -276,7 +276,8 @@ def test_a_revert_during_a_run_stands_and_the_work_is_kept(two: Project) -> None
 
 @pytest.mark.fault("P15")
 def test_processes_of_a_dead_run_are_ended_by_the_next_start(two: Project) -> None:
-    two.play(stories={FIRST: [works(orphan={"seconds": 600, "ignore_sigterm": True}), works()], "*": [works()]})
+    orphan = 'trap "" TERM; sleep 600 < /dev/null > /dev/null 2>&1 &'
+    two.play(stories={FIRST: [works(run=["sh", "-c", orphan]), works()], "*": [works()]})
     killed(two, "run_recorded")
     leftover = os.posix_spawn("/bin/sleep", ["sleep", "600"], {"RALPHY_REPO": f"{os.getuid()}:{two.repo}/.git"})
 

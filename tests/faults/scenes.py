@@ -42,6 +42,11 @@ UNKNOWN_LINES = [
     '{"type":"system","subtype":"brand_new","n":1e300}',
 ]
 
+GARBAGE = [
+    "\0\0\0", '{"type":"assistant","message":{"conte', "}{", "", "null", '["not","an","object"]',
+    '{"type":"assistant","message":null}', "Segmentation fault (this is plain text)\r",
+]  # fmt: skip
+ORPHAN = 'trap "" TERM; sleep 600 < /dev/null > /dev/null 2>&1 &'
 GIT_DIR = "$(git rev-parse --git-dir)"
 BY_PLUMBING = "git update-ref HEAD $(git commit-tree -p HEAD -m 'wip: by plumbing' $(git add src; git write-tree))"
 
@@ -59,12 +64,12 @@ TROUBLE = (
     Scene("refused_login", {"error": "auth"}, 2),
     Scene("max_turns", works(error="max_turns"), 2),
     Scene("too_long", {"error": "prompt_too_long"}, 1),
-    Scene("garbage", works(garbage=True)),
+    Scene("garbage", works(raw=GARBAGE)),
     Scene("unknown_lines", works(raw=UNKNOWN_LINES)),
-    Scene("flood", works(flood_mb=3)),
-    Scene("long_line", works(long_line_mb=2)),
-    Scene("orphan", works(orphan={"seconds": 600, "ignore_sigterm": True, "hold_stdout": True})),
-    Scene("orphan_and_crash", works(orphan={"seconds": 600}, crash=1), 2),
+    Scene("flood", works(say=["x" * 4000] * 750)),
+    Scene("long_line", works(say="x" * 2_000_000)),
+    Scene("orphan", runs(ORPHAN)),
+    Scene("orphan_and_crash", runs(ORPHAN, crash=1), 2),
     Scene("no_report", works(exit_signal=None, promise=None)),
 )
 GIT = (

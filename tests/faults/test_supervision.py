@@ -106,13 +106,19 @@ def test_a_tool_that_is_silent_for_longer_than_an_agent_may_be_is_not_stopped(
 
 
 HIDDEN = "env -i sh -c 'trap \"\" TERM; echo $$; exec sleep 600' "
+# Nine times the same; but the time of day and two numbers differ.
+SAME_ERROR = [
+    ["sh", "-c", f"date +%T.%N; echo 'E   assert 3 == 4'; echo '1 failed in 0.{n}s'; exit 1"] for n in range(9)
+]
+BOMB = "n=0; while [ $n -lt 2000 ]; do sleep 60 & n=$((n+1)); done; wait"
+EATS = "import time; held = bytearray(b'x') * (600 << 20); time.sleep(60)"
 # What the first agent of each story does: its act, how the run ends, by what, and what is said of it.
 NIGHT: dict[str, tuple[dict[str, Any], str, str, str]] = {
-    "US-001": ({"same_error": 9, "hang": True}, "stalled", "repeated_error",
+    "US-001": ({"run": SAME_ERROR, "hang": True}, "stalled", "repeated_error",
                "the same error occurred 9 times in a row: 1 failed in 0.8s"),
-    "US-002": ({"flood_mb": 8, "hang": True}, "stalled", "output", "printed without progress"),
-    "US-003": ({"fork_bomb": 2000}, "crashed", "processes", "limits.max_processes: 300"),
-    "US-004": ({"eat_mb": 600}, "crashed", "memory", "limits.max_memory_mb: 400"),
+    "US-002": ({"say": ["x" * 4000] * 2000, "hang": True}, "stalled", "output", "printed without progress"),
+    "US-003": ({"run": ["sh", "-c", BOMB]}, "crashed", "processes", "limits.max_processes: 300"),
+    "US-004": ({"run": [sys.executable, "-I", "-S", "-c", EATS]}, "crashed", "memory", "limits.max_memory_mb: 400"),
 }  # fmt: skip
 
 

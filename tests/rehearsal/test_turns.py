@@ -119,27 +119,12 @@ def test_cost_and_tokens_are_in_the_result(rehearse: Rehearse) -> None:
 
 
 def test_a_cheat_that_is_false_is_not_tried(rehearse: Rehearse) -> None:
-    played = rehearse({"cheat": {"shadow_runner": False, "edit_spec": False}, "orphan": False, "garbage": False})
-    assert played.tools() == []
+    assert rehearse({"cheat": {"mark_passed": False, "edit_spec": False}}).tools() == []
 
 
-@pytest.mark.parametrize(
-    ("name", "file", "text"),
-    [
-        ("narrow_runner", "pytest.ini", "addopts = --ignore=tests/test_calc.py"),
-        ("ignore_by_conftest", "conftest.py", "collect_ignore = ['tests/test_calc.py']"),
-        ("fake_report", "conftest.py", 'report.outcome = "passed"'),
-        ("leave_early", "conftest.py", "atexit.register(os._exit, 0)"),
-        ("shadow_runner", "pytest.py", "raise SystemExit(0)"),
-    ],
-)
-def test_a_cheat_tampers_with_the_runner(rehearse: Rehearse, name: str, file: str, text: str) -> None:
-    rehearse({"cheat": {name: True}})
-    assert text in (rehearse.cwd / file).read_text()
-
-
-def test_an_orphan_outlives_the_run(rehearse: Rehearse) -> None:
-    played = rehearse({"orphan": {"seconds": 600, "ignore_sigterm": True}}, "--session-id", SESSION)
+def test_what_a_command_leaves_behind_outlives_the_run(rehearse: Rehearse) -> None:
+    leaves = 'trap "" TERM; sleep 600 < /dev/null > /dev/null 2>&1 & echo $!'
+    played = rehearse({"run": ["sh", "-c", leaves]}, "--session-id", SESSION)
     pid = int(played.blocks("tool_result")[0]["content"])
     try:
         assert os.getsid(pid) not in (pid, os.getsid(0))
