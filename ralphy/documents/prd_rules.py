@@ -1,4 +1,4 @@
-"""What must hold for a prd.json beyond its schema: the branch, unique ids, and dependencies that can be met.
+"""What must hold for a prd.json beyond its schema: no base branch, unique ids, and dependencies that can be met.
 
 `problems` takes any value that JSON can say: what has the wrong type is the schema's business, and is
 passed over here.
@@ -57,13 +57,9 @@ Named = Sequence[tuple[int, str, dict[str, Any]]]
 
 
 def _branch(name: Any, base_branches: Collection[str]) -> Iterable[Problem]:
-    if not isinstance(name, str):
-        return
-    hint = "write a name such as ralph/login, or remove branchName"
-    if name in base_branches:
+    if isinstance(name, str) and name in base_branches:
+        hint = "write a name such as ralph/login, or remove branchName"
         yield Problem(("branchName",), f"is {shown(name)}, which is the base branch", hint)
-    elif why := why_no_branch(name):
-        yield Problem(("branchName",), f"is {shown(name)}, which is not a branch name: {why}", hint)
 
 
 def _ids(named: Named) -> Iterable[Problem]:
@@ -120,38 +116,6 @@ def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
         ends = ring if len(ring) <= 8 else [*ring[:6], "…", ring[-1]]
         message = f"is circular: {' → '.join(escaped(story_id[:64]) for story_id in ends)}"
         yield Problem(("userStories", index, "dependsOn"), message, "remove one of these dependencies")
-
-
-def why_no_branch(name: str) -> str:
-    """Why git would not take this as the name of a branch; "" if it would (git check-ref-format --branch)."""
-    if not name:
-        return "it is empty"
-    if name in ("HEAD", "@"):
-        return "git gives it another meaning"
-    if name.startswith("-"):
-        return "it begins with a dash"
-    if name.startswith("/") or name.endswith("/") or "//" in name:
-        return "it has an empty part between slashes"
-    if "@{" in name:
-        return 'it contains "@{"'
-    bad = next((letter for letter in name if letter in " ~^:?*[\\\x7f" or letter < " "), "")
-    if bad:
-        return f"it contains {shown(bad)}"
-    return next(filter(None, map(_why_no_component, name.split("/"))), "")
-
-
-def _why_no_component(part: str) -> str:
-    if part.startswith("."):
-        return "a part of it begins with a dot"
-    if part.endswith("."):
-        return "a part of it ends with a dot"
-    if part.endswith(".lock"):
-        return 'a part of it ends with ".lock"'
-    if ".." in part:
-        return "it contains two dots in a row"
-    if len(part.encode("utf-8", "surrogatepass")) > 250:
-        return "a part of it is longer than 250 bytes"
-    return ""
 
 
 def _name(key: str) -> str:
