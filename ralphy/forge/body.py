@@ -9,8 +9,9 @@ code span inside out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from ralphy.errors import InvalidInput
 
@@ -117,7 +118,9 @@ def neutralise(markdown: str) -> str:
     """
     if _HTML_BLOCK.search(markdown):
         return _harmless(markdown)
-    return "".join(part if is_code else _harmless(part) for is_code, part in _parts(markdown))
+    parts = groupby(_fences(markdown.splitlines(keepends=True)), key=lambda found: bool(found[1]))
+    texts = ((is_code, "".join(line for line, _ in found)) for is_code, found in parts)
+    return "".join(text if is_code else _harmless(text) for is_code, text in texts)
 
 
 def _harmless(prose: str) -> str:
@@ -133,21 +136,14 @@ def _without_comments(text: str) -> str:
     return "".join(kept) + text[at:]
 
 
-def _parts(markdown: str) -> Iterator[tuple[bool, str]]:
-    """(is fenced code, text) in order; joined they are the whole."""
-    held: list[str] = []
+def _fences(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(line, the mark of the fence that it opens, closes or stands in) in order; "" outside of fences."""
     opened = ""
-    for line in markdown.splitlines(keepends=True):
+    for line in lines:
         mark = _fence(line, opened)
-        if mark and not opened:
-            yield False, "".join(held)
-            held, opened = [line], mark
-        elif mark:
-            yield True, "".join(held) + line
-            held, opened = [], ""
-        else:
-            held.append(line)
-    yield bool(opened), "".join(held)
+        yield line, opened or mark
+        if mark:
+            opened = "" if opened else mark
 
 
 def _fence(line: str, opened: str) -> str:
@@ -162,16 +158,9 @@ def _fence(line: str, opened: str) -> str:
 
 
 def _title_line(lines: Sequence[str]) -> int:
-    opened, first = "", -1
-    for at, line in enumerate(lines):
-        mark = _fence(line, opened)
-        if mark:
-            opened = "" if opened else mark
-        elif not opened and _HEADING.match(line[:MAX_LINE]):
-            return at
-        if first < 0 and line.strip():
-            first = at
-    return max(first, 0)
+    headings = (at for at, (line, mark) in enumerate(_fences(lines)) if not mark and _HEADING.match(line[:MAX_LINE]))
+    written = (at for at, line in enumerate(lines) if line.strip())
+    return next(headings, next(written, 0))
 
 
 def _bare(line: str) -> str:
@@ -188,10 +177,7 @@ def _cut(body: str, size: int) -> str:
         return body
     kept = body[: max(size - len(CUT_NOTE) - len("\n~~~~"), 0)]
     kept = kept[: kept.rfind("\n") + 1].rstrip("\n") or kept
-    opened = ""
-    for line in kept.split("\n"):
-        mark = _fence(line, opened)
-        opened = ("" if opened else mark) if mark else opened
+    *_, (_, opened) = _fences([*kept.split("\n"), ""])
     return kept + (f"\n{opened}" if opened else "") + CUT_NOTE
 
 
