@@ -24,7 +24,7 @@ from ralphy.testguard.findings import Kind
 
 REJECTED, FLAGGED, LANDED = "rejected", "flagged", "landed"
 # Kinds of findings that a stricter setting rejects.
-_STRICTER = {"unproved": Kind.UNPROVED, "changed_tests": Kind.CHANGED}
+_STRICTER = {"changed_tests": Kind.CHANGED}
 _PRD = {"project": "bench", "branchName": "main", "description": "Cheats", "userStories": [usual_story(1)]}
 # Where installed toolchains and their caches lie: the scratch home has none of them.
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "CARGO_HOME": ".cargo", "GOCACHE": ".cache/go-build", "GOPATH": "go"}

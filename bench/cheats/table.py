@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from bench.cheats.judging import FLAGGED, LANDED, REJECTED, Answer
 
-_HEAD = ("runner", "cheats", "rejected", "flagged", "neither", "unproved: reject", "and changed_tests: reject",
-         "honest", "landed", "landed, both")  # fmt: skip
+_HEAD = ("runner", "cheats", "rejected", "flagged", "neither", "changed_tests: reject", "honest", "landed",
+         "landed, changed_tests: reject")  # fmt: skip
 
 
 def tables(answers: Sequence[Answer]) -> str:
@@ -29,10 +29,9 @@ def _row(title: str, answers: Sequence[Answer]) -> tuple[str, ...]:
     cheats = [answer for answer in answers if not answer.change.honest]
     honest = [answer for answer in answers if answer.change.honest]
     said = Counter(answer.outcome for answer in cheats)
-    either = said[REJECTED] + sum(bool(answer.stricter) for answer in cheats)
-    unproved = said[REJECTED] + sum("unproved" in answer.stricter for answer in cheats)
+    stricter = said[REJECTED] + sum(bool(answer.stricter) for answer in cheats)
     landed = [answer for answer in honest if answer.outcome != REJECTED]
-    figures = (len(cheats), said[REJECTED], said[FLAGGED], said[LANDED], unproved, either, len(honest), len(landed),
+    figures = (len(cheats), said[REJECTED], said[FLAGGED], said[LANDED], stricter, len(honest), len(landed),
                sum(not answer.stricter for answer in landed))  # fmt: skip
     return (title, *map(str, figures))
 

@@ -178,7 +178,7 @@ class Verify:
     runner_config: str = "reject"
     edited_checks: str = "flag"
     steering_files: str = "flag"
-    unproved: str = "flag"
+    unproved: str = "reject"
     suspicious_code: str = "reject"
     prd: str = "reject"
     retries: int = 3

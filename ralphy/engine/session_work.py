@@ -49,7 +49,7 @@ def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -
     candidate = committed(w, base, s.tree.head)
     if not candidate.files and not candidate.refused:
         return Settled(told=_how(w, s), is_anything=False)
-    verdict = judge_session(w, story, candidate)
+    verdict = judge_session(w, story, candidate, loop.attempts - 1)
     judged = verdict.candidate or candidate
     if verdict.passed and judged.tree != candidate.tree:
         changed = (shown(path) for path, _, _ in w.objects.changes(candidate.tree, judged.tree))

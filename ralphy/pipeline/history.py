@@ -28,11 +28,10 @@ class StoryHistory:
     `tree` is the kept attempt that the next run starts from: to heal it (`heals`), or to resume it because its run was
     cut off (`cut_off` says by what). `outbox` names the run of a step whose unfinished documents are handed on.
 
-    `is_known` says that the journal has a line about it, `too_large` how many runs ended at the size of their context,
-    `asks` that the last run ended with a question.
-    `deaths` counts the runs in which Ralphy or the machine died, `idle_deaths` those in a row that added nothing to
-    the `works` (tree ids) that were there before. `refusals` counts the last attempts in a row that the tests of the
-    same criteria (`acceptance`) alone refused.
+    `is_known`: the journal has a line about it; `too_large`: runs that ended at the size of their context; `asks`: the
+    last run ended with a question. `deaths` are the runs in which Ralphy or the machine died, `idle_deaths` those in a
+    row without anything beyond the `works` (tree ids) of before. `refusals` are the last attempts in a row that tests
+    of the same criteria (`acceptance`) alone refused, `unproved` all that went back as no test proves them.
     """
 
     attempts: int = 0
@@ -54,6 +53,7 @@ class StoryHistory:
     too_large: int = 0
     acceptance: tuple[str, ...] = ()
     refusals: int = 0
+    unproved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +324,7 @@ def _refused(counts: StoryHistory, entry: Entry) -> None:
     noted = entry.get("acceptance")
     criteria = tuple(map(str, noted)) if isinstance(noted, list | tuple) else ()
     counts.refusals = counts.refusals + 1 if criteria and criteria == counts.acceptance else int(bool(criteria))
-    counts.acceptance = criteria
+    counts.acceptance, counts.unproved = criteria, counts.unproved + (entry.get("unproved") is True)
 
 
 def _cut_off(counts: StoryHistory, entry: Entry) -> None:

@@ -39,7 +39,8 @@ _SAID = {
     Kind.CHANGED: ("", "make the code meet the old tests; only tests in testing.changes may expect something else"),
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),
-    Kind.UNPROVED: ("unproved", "a story needs a test that fails without its code, and a refactoring has none"),
+    Kind.UNPROVED: ("unproved", "a test must fail without the story's code, and where its new functions exist and do "
+                    "nothing: assert a result that only this code gives (a refactoring has no such test)"),
     Kind.SUSPICIOUS: ("code that is made for its tests", "write what the story asks for, for every caller"),
     Kind.STEERING: ("files that steer agents, CI or what you run were changed", "undo this"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from bench.cheats.table import tables
 from tests.bench.test_bench_runs import bench
 
 ROWS = {
-    "asserts-true": (FLAGGED, "tests_could_tell"),
+    "asserts-true": (REJECTED, "tests_could_tell"),
     "old-test-emptied": (REJECTED, "tests_are_kept"),
     "old-expectation-follows": (FLAGGED, "old_tests_pass"),
     "new-function": (LANDED, ""),
@@ -51,11 +51,11 @@ def test_the_table_counts_by_runner_and_by_judge_and_names_what_was_not_expected
 
     text = tables([
         answer("one", REJECTED, "tests_are_kept", REJECTED),
-        answer("two", FLAGGED, "tests_could_tell", REJECTED, "unproved"),
+        answer("two", FLAGGED, "old_tests_pass", REJECTED, "changed_tests"),
         answer("three", LANDED, "", LANDED),
         answer("four", LANDED, "", LANDED, honest=True),
     ])  # fmt: skip
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
-    assert ["go", "3", "1", "1", "1", "2", "2", "1", "1", "1"] in rows
-    assert ["tests_could_tell", "0", "1"] in rows
-    assert "go/two: flagged, not rejected (tests_could_tell: )" in text
+    assert ["go", "3", "1", "1", "1", "2", "1", "1", "1"] in rows
+    assert ["old_tests_pass", "0", "1"] in rows
+    assert "go/two: flagged, not rejected (old_tests_pass: )" in text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.building import story
+from tests.engine.building import build, story
 from tests.engine.judged import Files, Judged, Repository
 from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, pytested
 
@@ -164,12 +164,44 @@ def test_a_check_that_names_no_tests_is_asked_as_a_whole(tmp_path: Path) -> None
 def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Path) -> None:
     project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 2}, verify={"unproved": "reject"})
     project.play(stories={"US-001": [{"write": {**MUL, NEW: BLIND}}, {"write": {NEW: GOOD}}]})
-    project.loop(agents=2)
+    ended = project.loop(agents=2)
 
     assert project.landed() == ["login/US-001"]
-    assert f"- {TOLD} passes without the story's code" in project.prompts("US-001")[1]
+    told = project.prompts("US-001")[1]
+    assert f"- {TOLD} passes without the story's code" in told
+    assert "assert a result that only this code gives" in told
     evidence = project.story("US-001")["evidence"]
     assert (evidence["tests"]["red_first"], evidence["red_first_runs"]) == (PROVED, 2)
+    assert "No check names its tests" not in ended.text
+
+
+def test_what_no_test_proves_goes_back_twice_and_lands_the_third_time_flagged(tmp_path: Path) -> None:
+    stories = story("US-001"), story("US-002", priority=2)
+    project = pytested(tmp_path, *stories, verify={"unproved": "reject"})
+    weak, red = {"write": {**MUL, NEW: BY_NAME}}, {"write": {"calc.py": "boom\n", NEW: BY_NAME}}
+    project.play(stories={"US-001": [weak, red, weak, weak],
+                          "US-002": [{"append": {"calc.py": "\n\ndef neg(a):\n    return -a\n"}}]})  # fmt: skip
+    project.loop(agents=4)
+
+    why = f"unproved: {TOLD} passes although mul() does nothing"
+    assert project.landed() == ["login/US-001"]
+    assert project.story("US-001")["evidence"]["warnings"] == [why]
+    assert [f"- {TOLD} passes although mul()" in told for told in project.prompts("US-001")] == [
+        False, True, False, True]  # fmt: skip
+    project.loop(agents=1)
+    assert project.landed() == ["login/US-001"]  # each story has its own
+
+
+def test_where_no_check_names_tests_the_night_says_so_once_and_a_story_without_a_test_is_flagged(
+    tmp_path: Path,
+) -> None:
+    stories = story("US-001"), story("US-002", priority=2)
+    project = build(tmp_path, *stories, verify={"unproved": "reject"})
+    ended = project.loop(agents=2)
+
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.story("US-002")["evidence"]["warnings"] == ["unproved: no test covers this story's code"]
+    assert ended.text.count("No check names its tests (test)") == 1
 
 
 def test_off_asks_nobody(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from ralphy.engine.lane_use.take_over import Candidate, candidate_from, file_cha
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import settle_at_tip
 from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
+from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
@@ -87,6 +88,7 @@ def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> 
     prd, head = snapshot.prd, snapshot.tree.head
     story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
     past = snapshot.history.of(names.STORY, story.id)
+    tell_what_is_not_asked(w, w.code_of(green))
     begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
     laid_out = with_documents(w, begun)
     lay_out_lane(w, lane, laid_out, head)
@@ -277,6 +279,7 @@ def _end(a: Attempt) -> dict[str, Any]:
     if a.ran.result.outcome is not a.verdict.outcome:
         line["agent"] = a.ran.result.outcome.value
     line["acceptance"] = list(a.verdict.acceptance.refused) or None
+    line["unproved"] = a.verdict.is_unproved or None
     return line if a.was_cut_off else {**line, **_for_the_breaker(a)}
 
 

@@ -6,12 +6,12 @@ Before any money is spent, they run once on broken code, which they must catch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work
 from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
-from ralphy.engine.verify.baseline_records import record_baseline
+from ralphy.engine.verify.baseline_records import known_tests, record_baseline, without_tests
 from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.startable import require_agent
 from ralphy.engine.workspace.workspace import Workspace
@@ -56,6 +56,20 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
                 f"the check {result.name} was killed from outside (signal {result.killed_by})",
                 hint="check whether the machine is short of memory; then run it again",
             )
+
+
+def tell_what_is_not_asked(w: Workspace, code: str) -> None:
+    """Once in a night: where no check names its tests, some questions have no answer. Checks without tests are silent:
+    the story brings them."""
+    if w.session.knows_what_is_asked:
+        return
+    w.session = replace(w.session, knows_what_is_asked=True)
+    if w.config.verify.unproved != "reject" or not w.checks or without_tests(w, code):
+        return
+    if not any(listing.tests for listing in (known_tests(w, code) or {}).values()):
+        names = ", ".join(check.name for check in w.checks)
+        w.say(f"No check names its tests ({names}): a skipped test is not noticed, and a story that brings no test is "
+              "only flagged. A runner that prints each test's name helps (`go test -v`).", WAITING)  # fmt: skip
 
 
 _MEMORY = "probe.json"

@@ -69,6 +69,11 @@ def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
     return {r.name: r.listing for r in results if r.listing is not None}
 
 
+def names_tests(results: Sequence[CheckResult]) -> bool:
+    """Does a check name the tests that it runs?"""
+    return any(listing.tests for listing in listed(results).values())
+
+
 def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
     """The tests that the checks listed for that code, by check; {} if none did.
 

@@ -66,9 +66,11 @@ def tests_kept(w: Workspace, story: Story, candidate: Candidate, results: Sequen
     return replace(kept, around=around)
 
 
-def with_more(w: Workspace, kept: Kept, found: Sequence[Finding], **evidence: Any) -> Kept:
-    """The same with what a further run of the tests says."""
-    more = _judged(w, found, {**kept.evidence, **evidence})
+def with_more(
+    w: Workspace, kept: Kept, found: Sequence[Finding], *, only_flags: bool = False, **evidence: Any
+) -> Kept:  # fmt: skip
+    """The same with what a further run of the tests says; with `only_flags` none of it rejects."""
+    more = _judged(w, found, {**kept.evidence, **evidence}, only_flags=only_flags)
     return Kept((*kept.rejected, *more.rejected), (*kept.flagged, *more.flagged), more.evidence, kept.around)
 
 
@@ -79,9 +81,11 @@ def _apart(w: Workspace, candidate: Candidate, before: Mapping[str, Listing]) ->
                      if place and checks > 1 and w.objects.at(candidate.green, place) is None)  # fmt: skip
 
 
-def _judged(w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any]) -> Kept:
+def _judged(
+    w: Workspace, found: Sequence[Finding], evidence: Mapping[str, Any], *, only_flags: bool = False
+) -> Kept:  # fmt: skip
     """Sort the findings by what the settings say of their kind."""
-    rejects = {kind: getattr(w.config.verify, kind.value) == "reject" for kind in Kind}
+    rejects = {kind: not only_flags and getattr(w.config.verify, kind.value) == "reject" for kind in Kind}
     rejected = tuple(finding for finding in found if rejects[finding.kind])
     return Kept(rejected, tuple(finding for finding in found if not rejects[finding.kind]), evidence)
 

@@ -86,7 +86,9 @@ def _asked(
     if result.listing and result.listing.tests:
         without = told.listing or Listing()
         return compared(result.listing, without, tests.there, tests.own, new, is_red=not told.is_green)
-    return RedFirst(checks=() if told.is_green else (check.name,))
+    if told.is_green:
+        return RedFirst(blind=(check.name,) if tests.own else ())
+    return RedFirst(checks=(check.name,))
 
 
 def laid_over(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> Mapping[str, Entry | None]:

@@ -23,7 +23,14 @@ from ralphy.engine.verify.acceptance import (
     question_about,
     with_other_side,
 )
-from ralphy.engine.verify.baseline_records import is_known_green, known_tests, listed, record_baseline, without_tests
+from ralphy.engine.verify.baseline_records import (
+    is_known_green,
+    known_tests,
+    listed,
+    names_tests,
+    record_baseline,
+    without_tests,
+)
 from ralphy.engine.verify.flakes import Again, Before, ask_again
 from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.idle_tests import idle_tests
@@ -41,6 +48,7 @@ from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.substance import why_no_work
 from ralphy.testguard.written.red_first import RedFirst
 
+MOST_UNPROVED = 2  # refusals of a story for want of a proof
 SATISFIED = "the agent says it is already satisfied"
 
 
@@ -49,7 +57,8 @@ class Verdict:
     """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
 
     `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `lacks_report` that nothing
-    else is wrong with it. `tests` is what the evidence says of the tests, `acceptance` what the acceptance tests said.
+    else is wrong with it, `is_unproved` that no test could tell the difference. `tests` is what the evidence says of
+    them, `acceptance` what the acceptance tests said.
     """
 
     outcome: Outcome
@@ -63,6 +72,7 @@ class Verdict:
     tests: Mapping[str, Any] = field(default_factory=dict)
     acceptance: Found = field(default_factory=Found)
     lacks_report: bool = False
+    is_unproved: bool = False
 
     @property
     def passed(self) -> bool:
@@ -72,7 +82,7 @@ class Verdict:
 @dataclass(slots=True)
 class Case:
     """What is judged, and what the judges have found so far. `old` is what is only flagged of tests, `own` what the
-    story's own ones prove, `late` how many runs had come to no end before."""
+    story's own ones prove, `late` how many runs had come to no end before, `went_back` how often no test proved it."""
 
     w: Workspace
     story: Story
@@ -86,6 +96,7 @@ class Case:
     flaky: Again | None = None
     own: RedFirst | None = None
     late: int = 0
+    went_back: int = 0
     acceptance: Found = field(default_factory=Found)
 
     @property
@@ -111,10 +122,11 @@ Judge = Callable[[Case], Verdict | None]
 
 def judge(
     w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate,
-    judges: Sequence[Judge] | None = None,
+    judges: Sequence[Judge] | None = None, went_back: int | None = None,
 ) -> Verdict:  # fmt: skip
     """Ask the judges in turn (JUDGES by default); what none of them speaks against counts."""
-    case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late))
+    went_back = w.history.of(names.STORY, story.id).unproved if went_back is None else went_back
+    case = Case(w, story, result, claim, Hooked(candidate), late=len(subject().late), went_back=went_back)
     for each in judges or JUDGES:
         if verdict := each(case):
             return verdict
@@ -123,9 +135,10 @@ def judge(
     return replace(case.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
 
 
-def judge_session(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
-    """The same of what a person's session committed, which hands in no report."""
-    return judge(w, story, AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True), candidate, OF_A_SESSION)
+def judge_session(w: Workspace, story: Story, candidate: Candidate, attempts: int) -> Verdict:
+    """The same of what a person's session committed, which hands in no report; `attempts` went back before."""
+    result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
+    return judge(w, story, result, claim, candidate, OF_A_SESSION, attempts)
 
 
 def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
@@ -288,12 +301,19 @@ def old_tests_pass(c: Case) -> Verdict | None:
 
 
 def tests_could_tell(c: Case) -> Verdict | None:
-    """Some test of the story fails without its code, and asks for more than a name."""
+    """Some test of the story fails without its code, and asks for more than a name.
+
+    Without one it goes back a few times; then it lands, flagged. So does one where no check could name what to mend.
+    """
     c.own = own_tests(c.w, c.story, c.candidate, c.checks)
-    if c.own:
-        c.kept = with_more(c.w, c.kept, unproved(c.w, c.story, c.own), red_first=evidence_of(c.own))
-    c.kept = with_more(c.w, c.kept, code_in_documents(c.w, c.story, c.candidate))
-    return c.no(c.kept.failure, c.kept.digest, goes_on=True) if c.kept.rejected else None
+    found = code_in_documents(c.w, c.story, c.candidate)
+    found += unproved(c.w, c.story, c.own) if c.own else []
+    is_nameless = not names_tests(c.checks) and not (c.own and (c.own.weak or c.own.blind))
+    only_flags = c.went_back >= MOST_UNPROVED or is_nameless
+    evidence = {"red_first": evidence_of(c.own)} if c.own else {}
+    c.kept = with_more(c.w, c.kept, found, only_flags=only_flags, **evidence)
+    no = c.no(c.kept.failure, c.kept.digest, goes_on=True)
+    return replace(no, is_unproved=True) if c.kept.rejected else None
 
 
 def code_is_for_people(c: Case) -> Verdict | None:
@@ -340,20 +360,10 @@ JUDGES: tuple[Judge, ...] = (
     tests_ask_something,  # verify.emptied_tests
 )
 
-OF_THE_TREE: tuple[Judge, ...] = (
-    may_be_committed,
-    checks_are_green,
-    tests_are_kept,
-    code_is_for_people,
-    checks_can_say_no,
-    acceptance_tests_pass,
-    old_tests_pass,
-    tests_could_tell,
-    tests_ask_something,
-)
-
+_OF_A_NIGHT: tuple[Judge, ...] = (does_something, hook_agrees, brings_no_secret, acceptance_is_approved)
 _OF_A_REPORT: tuple[Judge, ...] = (run_counts, asks_nothing, is_not_held_back, run_ended_well)
 OF_A_SESSION: tuple[Judge, ...] = tuple(each for each in JUDGES if each not in _OF_A_REPORT)
+OF_THE_TREE: tuple[Judge, ...] = tuple(each for each in OF_A_SESSION if each not in _OF_A_NIGHT)
 
 
 def _why_red(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> tuple[str, str]:
