@@ -119,14 +119,14 @@ def test_no_more_runs_begin_than_the_budget_of_runs_has(tmp_path: Path) -> None:
 
 def test_agents_side_by_side_are_promised_no_dollar_twice(tmp_path: Path) -> None:
     project = build(tmp_path, *stories(4), lanes={"jobs": 4}, limits={"max_cost_usd": 2.0})
-    told = project.repo.parent / "told"
-    ask = [["sh", "-c", f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {told}; echo >> {told}"]]
+    told = project.repo.parent
+    ask = [["sh", "-c", f"tr '\\0' ' ' < /proc/$PPID/cmdline > {told}/{{{{story}}}}.told"]]
     ids = ["US-001", "US-002", "US-003", "US-004"]
     project.play(stories={one: [works(run=[*ask, *meeting(project, *ids)], cost_usd=0.4)] for one in ids})
 
     project.loop(agents=4)
 
-    lines = told.read_text(encoding="utf-8").splitlines()
+    lines = [path.read_text(encoding="utf-8") for path in told.glob("US-*.told")]
     promised = [float(line.split("--max-budget-usd ")[1].split()[0]) for line in lines]
     assert len(promised) == 4 and sum(promised) <= 2.0
     assert len(project.landed()) == 4
