@@ -103,11 +103,13 @@ def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"")
         raise Undelivered(f"{argv[0]}: {error.strerror}") from error
     try:
         process.communicate(stdin, TIMEOUT_S)
-    except subprocess.TimeoutExpired:
+    except BaseException as error:  # Ctrl-C as well
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
+        raise
     if process.returncode:
         raise Undelivered(f"{argv[0]} ended with {process.returncode}")
 

@@ -1,8 +1,8 @@
-"""The sender: one message for each thing and one reminder, sent from a thread: no receiver can hold up a run."""
+"""The sender: one message for each thing, sent by whoever posts it, and one reminder, from a timer."""
 
 from __future__ import annotations
 
-import queue
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -37,75 +37,62 @@ class Sender:
         self._complain = complain
         self._quiet_hours = quiet_hours
         self._remind_after_s = remind_after_s
-        self._queue: queue.SimpleQueue[Notice | str | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._guard = threading.RLock()
+        self._timer: threading.Timer | None = None
         self._reminders: dict[str, tuple[float, Notice]] = {}  # by feature, with when
         self._held: list[Notice] = []
         self._limit_at = 0.0
         self._broken: set[str] = set()
 
     def post(self, notice: Notice) -> None:
-        """Have a notice sent; returns at once."""
-        self._put(notice)
+        """Send a notice; in quiet hours it is held."""
+        with self._guard:
+            if not self._is_quiet():
+                self._tell(notice)
+            elif len(self._held) < _MOST_HELD:
+                self._held.append(notice)
+            self._wind_timer()
 
     def settle(self, feature: str) -> None:
         """Work on the feature goes on: what it waited for is over."""
-        self._put(feature)
+        with self._guard:
+            self._reminders.pop(feature, None)
+            self._held = [notice for notice in self._held if not (notice.stands and notice.feature == feature)]
+            known = read_note(self._note)
+            if known.pop(feature, None) is not None:
+                self._write(known)
 
-    def close(self, seconds: float) -> None:
-        """Send what is left, for at most so long."""
-        if self._thread:
-            self._queue.put(None)
-            self._thread.join(seconds)
-            self._thread = None
+    def close(self) -> None:
+        """Nothing is sent any more."""
+        with self._guard:
+            self._held, self._reminders = [], {}
+            self._wind_timer()
 
-    def _put(self, item: Notice | str) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="notices", daemon=True)
-            self._thread.start()
-        self._queue.put(item)
-
-    def _work(self) -> None:
-        while True:
-            try:
-                item = self._queue.get(timeout=self._seconds_to_next())
-            except queue.Empty:
-                self._look()
-                continue
-            if item is None:
-                return
-            if isinstance(item, Notice):
-                self._take(item)
-            else:
-                self._forget(item)
-
-    def _seconds_to_next(self) -> float | None:
-        if not self._held and not self._reminders:
-            return None
-        if self._is_quiet():
-            return _LOOK_S
-        due = min((at for at, _ in self._reminders.values()), default=0.0)
-        return 0.0 if self._held else max(0.0, min(due - time.time(), _LOOK_S))
+    def _wind_timer(self) -> None:
+        """Look again when a reminder is due, and now and then while quiet hours hold something back."""
+        if self._timer:
+            self._timer.cancel()
+        if self._held or self._reminders:
+            due = min((at for at, _ in self._reminders.values()), default=math.inf)
+            seconds = _LOOK_S if self._is_quiet() else max(0.0, min(due - time.time(), _LOOK_S))
+            self._timer = threading.Timer(seconds, self._look)
+            self._timer.daemon = True
+            self._timer.start()
 
     def _look(self) -> None:
-        """What was held for the quiet hours, and reminders."""
-        if self._is_quiet():
-            return
-        held, self._held = self._held, []
-        for notice in held:
-            self._tell(notice)
-        due = [feature for feature, (at, _) in self._reminders.items() if at <= time.time()]
-        for feature in due:
-            _, notice = self._reminders.pop(feature)
-            self._deliver(replace(notice, is_reminder=True))
-            known = read_note(self._note)
-            self._write({**known, feature: {**mapping_of(known.get(feature)), "is_reminded": True}})
-
-    def _take(self, notice: Notice) -> None:
-        if not self._is_quiet():
-            self._tell(notice)
-        elif len(self._held) < _MOST_HELD:
-            self._held.append(notice)
+        """Send what was held for the quiet hours, and reminders."""
+        with self._guard:
+            if not self._is_quiet():
+                held, self._held = self._held, []
+                for notice in held:
+                    self._tell(notice)
+                due = [feature for feature, (at, _) in self._reminders.items() if at <= time.time()]
+                for feature in due:
+                    _, notice = self._reminders.pop(feature)
+                    self._deliver(replace(notice, is_reminder=True))
+                    known = read_note(self._note)
+                    self._write({**known, feature: {**mapping_of(known.get(feature)), "is_reminded": True}})
+            self._wind_timer()
 
     def _tell(self, notice: Notice) -> None:
         """Send what was not sent before, and note that it was."""
@@ -122,13 +109,6 @@ class Sender:
         if notice.needs_person and self._remind_after_s is not None and not is_reminded:
             since = number_of(told.get("at")) or now if is_known else now
             self._reminders[notice.feature] = since + self._remind_after_s, notice
-
-    def _forget(self, feature: str) -> None:
-        self._reminders.pop(feature, None)
-        self._held = [notice for notice in self._held if not (notice.stands and notice.feature == feature)]
-        known = read_note(self._note)
-        if known.pop(feature, None) is not None:
-            self._write(known)
 
     def _write(self, note: dict[str, object]) -> None:
         with suppress(OSError, RalphyError):  # at worst something is told twice

@@ -185,7 +185,7 @@ def _warned(s: Snapshot, config: Config) -> d.Rest | None:
 def _pace(s: Snapshot, config: Config) -> d.Rest | None:
     """At most so many agent runs within any hour, whichever features and processes they are for."""
     most = config.limits.calls_per_hour
-    recent = [at for at in s.history.calls if s.now - _HOUR_S < at <= s.now]
+    recent = s.history.recent_calls(s.now)
     if len(recent) < most:
         return None
     return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)

@@ -33,7 +33,6 @@ from ralphy.pipeline.steps.table import step_of
 
 Board = dict[str, Any]
 _INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting_until", "cost_usd")
-_HOUR_S = 3600.0
 
 
 def again(call: Invocation) -> Invocation:
@@ -157,7 +156,7 @@ def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
 
 
 def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:
-    limits, used = w.config.limits, sum(s.now - _HOUR_S < at <= s.now for at in s.history.calls)
+    limits, used = w.config.limits, len(s.history.recent_calls(s.now))
     return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": limits.max_cost_usd,
             "calls_left": max(0, limits.calls_per_hour - used), "runs": s.history.iterations,
             "max_runs": limits.max_iterations}  # fmt: skip

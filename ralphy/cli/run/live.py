@@ -24,7 +24,6 @@ from ralphy.text.durations import span
 from ralphy.text.tone import FAINT
 
 _REFRESH_S, _HEARTBEAT_S = 0.5, 300.0
-_HOUR_S = 3600.0
 _LEAST_COLUMNS, _LEAST_LINES = 30, 8  # a smaller terminal belongs to the log alone
 
 
@@ -119,10 +118,9 @@ def is_in_front(stream: TextIO) -> bool:
 def evidence_of(w: Workspace) -> Evidence:
     """What a workspace knows beside its events."""
     now, history, limits = w.clock(), w.history, w.config.limits
-    calls = sum(now - _HOUR_S < at <= now for at in history.calls)
     return Evidence(
         budget_usd=limits.max_cost_usd,
-        calls_left=max(0, limits.calls_per_hour - calls),
+        calls_left=max(0, limits.calls_per_hour - len(history.recent_calls(now))),
         story_s=usual_span(history.paces, w.feature.name),
         jobs=w.config.lanes.jobs,
         windows=tuple(noted_windows(history.limit, now)),

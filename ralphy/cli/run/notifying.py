@@ -24,11 +24,10 @@ _NOBODY = """\
 nobody is told yet: no receiver is set, and there is no terminal whose bell could ring
   hint: ralphy config set notify.desktop true
         (or notify.command, notify.webhook, notify.apprise: docs/notifications.md)"""
-_LAST_S = 30.0  # how long the end of a run waits for the last message
 
 
 def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
-    """The listener; what is worth a message is sent to whom the settings name, and holds up nothing."""
+    """The listener; what is worth a message is sent to whom the settings name, each of whom has some seconds."""
     settings = w.config.notify
     sender = _sender(call, w.repository, settings)
     if sender is None:
@@ -54,26 +53,22 @@ def tell(call: Invocation, event: Event) -> None:
 
 @contextmanager
 def telling_the_end(call: Invocation) -> Iterator[None]:
-    """What is still to be sent is sent; a run that ends with an error is told of, too."""
+    """A run that ends with an error is told of, too; afterwards nothing is sent any more."""
     try:
         yield
     except Exception as error:
         _post(call, _of_error(error))
-        _close(call)
         raise
-    _close(call)
+    finally:
+        for sender in call.senders.values():
+            sender.close()
+        call.senders.clear()
 
 
 def _post(call: Invocation, notice: Notice) -> None:
     for settings, sender in call.senders.items():
         if notice.event in settings.events:
             sender.post(notice)
-
-
-def _close(call: Invocation) -> None:
-    for sender in call.senders.values():
-        sender.close(_LAST_S)
-    call.senders.clear()
 
 
 def _of_error(error: Exception) -> Notice:
