@@ -172,10 +172,6 @@ class History:
         while self.calls[0] <= at - _HOUR_S:
             self.calls.pop(0)
 
-    def recent_calls(self, now: float) -> list[float]:
-        """When agents were run within the last hour."""
-        return [at for at in self.calls if now - _HOUR_S < at <= now]
-
     def of(self, step: str, story: str | None) -> StoryHistory:
         """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
         table, key = _place_of(self, step, story)

@@ -10,7 +10,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.breaker import State
 from ralphy.pipeline.forecast import forecast, what_is_left
-from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, StoryHistory
+from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, History, StoryHistory
 from ralphy.pipeline.model import Session, Snapshot, Story
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import all_ready
@@ -182,10 +182,15 @@ def _warned(s: Snapshot, config: Config) -> d.Rest | None:
     return pause(s, config, why, resets_at + AFTER_RESET_S)
 
 
+def recent_calls(history: History, now: float) -> list[float]:
+    """When agents were run within the last hour."""
+    return [at for at in history.calls if now - _HOUR_S < at <= now]
+
+
 def _pace(s: Snapshot, config: Config) -> d.Rest | None:
     """At most so many agent runs within any hour, whichever features and processes they are for."""
     most = config.limits.calls_per_hour
-    recent = s.history.recent_calls(s.now)
+    recent = recent_calls(s.history, s.now)
     if len(recent) < most:
         return None
     return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)

@@ -28,6 +28,7 @@ from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular
 from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.preconditions import recent_calls
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 
@@ -156,7 +157,7 @@ def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
 
 
 def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:
-    limits, used = w.config.limits, len(s.history.recent_calls(s.now))
+    limits, used = w.config.limits, len(recent_calls(s.history, s.now))
     return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": limits.max_cost_usd,
             "calls_left": max(0, limits.calls_per_hour - used), "runs": s.history.iterations,
             "max_runs": limits.max_iterations}  # fmt: skip

@@ -20,6 +20,7 @@ from ralphy.cli.run.panel import calls_of, panel
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.forecast import usual_span
+from ralphy.pipeline.preconditions import recent_calls
 from ralphy.text.durations import span
 from ralphy.text.tone import FAINT
 
@@ -120,7 +121,7 @@ def evidence_of(w: Workspace) -> Evidence:
     now, history, limits = w.clock(), w.history, w.config.limits
     return Evidence(
         budget_usd=limits.max_cost_usd,
-        calls_left=max(0, limits.calls_per_hour - len(history.recent_calls(now))),
+        calls_left=max(0, limits.calls_per_hour - len(recent_calls(history, now))),
         story_s=usual_span(history.paces, w.feature.name),
         jobs=w.config.lanes.jobs,
         windows=tuple(noted_windows(history.limit, now)),
