@@ -29,12 +29,11 @@ class Command:
 @dataclass(frozen=True, slots=True)
 class Exit:
     """How it ended. `returncode` is negative for a signal; `stopped` is why we ended it ("deadline", or what
-    `should_stop` said), None if it ended by itself; `leftovers` counts descendants that had to be killed."""
+    `should_stop` said), None if it ended by itself."""
 
     returncode: int | None
     stopped: str | None
     duration_s: float
-    leftovers: int
 
 
 @dataclass(frozen=True, slots=True)

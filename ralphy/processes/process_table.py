@@ -66,10 +66,7 @@ def sweep(variable: str, value: str) -> int:
 
 
 def await_orphans(script: str) -> None:
-    """Wait until no supervisor ends its work for a Ralphy that is dead.
-
-    Each is a process `python -I -S SCRIPT …`, which names the pid of its Ralphy behind its link.
-    """
+    """Wait until no supervisor, `python -I -S SCRIPT LINK RALPHY …`, ends its work for a Ralphy that is dead."""
     _await_ends([one for one in psutil.process_iter() if _is_orphan(one, script)], ORPHANS_S)
 
 
@@ -79,16 +76,12 @@ def descends_from(variable: str, value: str) -> bool:
 
 
 def _is_orphan(one: psutil.Process, script: str) -> bool:
+    """Is it a supervisor whose parent is not the Ralphy that it names?"""
     try:
         words = one.cmdline()
+        return words[3:4] == [script] and one.ppid() != int(words[5])
     except (psutil.Error, OSError):
         return False
-    if len(words) < 6 or words[3] != script:
-        return False
-    try:
-        return not _lives(psutil.Process(int(words[5])))
-    except psutil.NoSuchProcess:
-        return True
 
 
 def _await_ends(processes: Sequence[psutil.Process], within_s: float) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.memory import exact_bytes, most_bytes
 from ralphy.processes.process_table import descendants
 
 MEGABYTE = 1 << 20
@@ -16,6 +17,7 @@ TREE_EVERY_S = 2.0
 HASTE_S = 0.2  # how soon again, when there are thousands of new processes
 DISK_EVERY_S = 5.0
 NEVER = float("-inf")
+_NAMELESS = ("/memfd:", "/dev/zero (deleted)", "/SYSV")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +80,93 @@ class Bounds:
         if (exact := exact_bytes(descendants(root))) <= most:
             return None
         return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {allowed.max_memory_mb})"
+
+
+def most_bytes(processes: Iterable[psutil.Process]) -> int:
+    """The most that they can hold, quickly: what each has for itself, and all of the machine's shared memory, since no
+    process shows what it holds of that."""
+    return sum(map(private_bytes, processes)) + int(getattr(psutil.virtual_memory(), "shared", 0))
+
+
+def private_bytes(process: psutil.Process) -> int:
+    try:
+        found = process.memory_info()
+    except psutil.Error:
+        return 0
+    return int(found.rss - getattr(found, "shared", 0))
+
+
+def exact_bytes(processes: Collection[psutil.Process]) -> int:
+    """What they hold, shared pages divided among those who share them: slowly.
+
+    On Linux this counts what they hold in memory without having it in their address space, too: files without a name,
+    and the file systems in memory of a sandbox.
+    """
+    pids = [one.pid for one in processes]
+    held = sum(dict(_nameless(pids)).values()) + sum(dict(_mounted(pids)).values())
+    shares = [_share(one) for one in processes]
+    return sum(used for used, _ in shares) + max(0, held - sum(shared for _, shared in shares))
+
+
+def _share(process: psutil.Process) -> tuple[int, int]:
+    """(its part of the pages that it uses, how much of that is shared memory)."""
+    rows = {row[0]: int(row[1]) * 1024 for row in map(str.split, _lines(Path(f"/proc/{process.pid}/smaps_rollup")))
+            if row[0].startswith("Pss")}  # fmt: skip
+    return (rows["Pss:"], rows.get("Pss_Shmem:", 0)) if rows else (private_bytes(process), 0)
+
+
+def _nameless(pids: Iterable[int]) -> Iterator[tuple[tuple[int, int], int]]:
+    """((device, inode), bytes) of the files in memory behind their descriptors; the same file may come again."""
+    for path in (path for pid in pids for path in _inside(Path(f"/proc/{pid}/fd"))):
+        try:
+            if str(path.readlink()).startswith(_NAMELESS):
+                found = path.stat()
+                yield (found.st_dev, found.st_ino), found.st_blocks * 512
+        except OSError:
+            continue
+
+
+def _mounted(pids: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """(device, bytes used) of the memory file systems that these processes see and this one does not."""
+    spaces = {own: pid for pid in pids if (own := _link(Path(f"/proc/{pid}/ns/mnt")))}
+    ours = {device for device, _ in _memory_mounts("self")}
+    for pid in spaces.values():
+        for device, at in _memory_mounts(str(pid)):
+            if device in ours:
+                continue
+            try:
+                found = os.statvfs(f"/proc/{pid}/root{at}")
+            except OSError:
+                continue
+            yield device, (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def _memory_mounts(pid: str) -> Iterator[tuple[str, str]]:
+    """(device, where) of each file system in memory."""
+    for line in _lines(Path(f"/proc/{pid}/mountinfo")):
+        mount, _, kind = line.partition(" - ")
+        fields = mount.split()
+        if kind.startswith(("tmpfs ", "ramfs ")) and "\\" not in fields[4]:
+            yield fields[2], fields[4]
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return [*folder.iterdir()]
+    except OSError:
+        return []
+
+
+def _link(path: Path) -> str:
+    try:
+        return str(path.readlink())
+    except OSError:
+        return ""
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file of /proc; none when its process has gone, or where there is no /proc."""
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return []

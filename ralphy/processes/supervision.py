@@ -5,21 +5,49 @@ Each has a supervisor process of its own (`supervisor.py`), which holds the prog
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.processes.command import PATIENT, RUN_MARKER, Command, Exit, StopGrace
-from ralphy.processes.process_table import sweep
-from ralphy.processes.program_run import Question, Run, Sink, SupervisorLost
+from ralphy.files.memory_file import sealed
+from ralphy.processes.command import HURRIED, PATIENT, RUN_MARKER, Command, Exit, NotStarted, StopGrace
+from ralphy.processes.process_table import descendants, inside_sandbox, signal_all, sweep
 
-BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
+SCRIPT = str(Path(__file__).with_name("supervisor.py"))
+READ_BYTES = 1 << 20
+START_S = 60.0  # a machine under load takes its time
+GOODBYE_S = 5.0
+DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
+TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
+LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
+ASLEEP_S = 2.0  # who wakes so late was stopped, or the machine slept: that time does not count
+AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
+
+Sink = Callable[[bytes], None]
+Question = Callable[[], "str | None"]
+
+
+class SupervisorLost(Exception):
+    """The supervisor process has gone, or no longer does what it is told."""
 
 
 class Supervisor:
     """Runs programs, one at a time, for any thread; programs side by side need one each."""
 
     def __init__(self) -> None:
-        self._run: Run | None = None
+        self._run: _Run | None = None
 
     @property
     def pid(self) -> int:
@@ -51,7 +79,7 @@ class Supervisor:
         raised in here (by a callback, by a signal handler of the caller) ends the tree within seconds, then goes on.
         Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
         """
-        run = self._run = Run(command, (on_stdout, on_stderr), should_stop, on_stop, grace)
+        run = self._run = _Run(command, on_stdout, on_stderr, should_stop, on_stop, grace)
         try:
             run.start()
             if on_start:
@@ -72,51 +100,232 @@ class Supervisor:
             run.release()
 
 
-def _abandon(run: Run) -> None:
+def _abandon(run: _Run) -> None:
     """Let the supervisor go, and end what is left of its run without its help."""
     run.release()
     sweep(RUN_MARKER, run.command.env.get(RUN_MARKER, ""))
 
 
-def capture(
-    supervisor: Supervisor,
-    command: Command,
-    limit_bytes: int = 1 << 20,
-    *,
-    should_stop: Question | None = None,
-    grace: StopGrace = PATIENT,
-) -> tuple[Exit, bytes]:
-    """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
-    excerpt = Excerpt(limit_bytes)
-    return supervisor.run(command, excerpt.add, None, should_stop=should_stop, grace=grace), excerpt.value()
+class _Run:
+    """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`."""
+
+    def __init__(
+        self,
+        command: Command,
+        on_stdout: Sink,
+        on_stderr: Sink | None,
+        should_stop: Question | None,
+        on_stop: Callable[[str], None] | None,
+        grace: StopGrace,
+    ) -> None:
+        self.command = command
+        self.sinks = [sink for sink in (on_stdout, on_stderr) if sink]
+        self.should_stop, self.on_stop, self.grace = should_stop, on_stop, grace
+        self.link, self._theirs = socket.socketpair()
+        self.selector = selectors.DefaultSelector()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.program: psutil.Process | None = None
+        self.is_started = False
+        self.returncode: int | None = None
+        self.stopped: str | None = None
+        self.began = self.awake_at = self.due = 0.0
+        self.steps: Iterator[tuple[Callable[[], None], float]] = iter(())
+        self._received = b""
+
+    def start(self) -> None:
+        """Have the program started; from then on the time counts. Raises NotStarted."""
+        self.process = self._start_supervisor()
+        order = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
+        self.link.settimeout(START_S)
+        try:
+            self.link.sendall(json.dumps(order).encode() + b"\n")
+        except OSError as error:
+            raise SupervisorLost(error.strerror or "broken link") from error
+        while not self.is_started:
+            self._hear()
+        self.link.settimeout(None)
+        self.selector.register(self.link, selectors.EVENT_READ, self._hear)
+        self.began = self.awake_at = time.monotonic()
+        self.due = self.began + self.command.deadline_s
+
+    def _start_supervisor(self) -> subprocess.Popen[bytes]:
+        with ExitStack() as given:
+            given.enter_context(self._theirs)
+            stdin = given.enter_context(_input(self.command.stdin_path))
+            at = given.enter_context(sealed(self.command.filter)) if self.command.filter else -1
+            words = [str(self._theirs.fileno()), str(os.getpid()), str(at), str(Path(psutil.__file__).parents[1])]
+            # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
+            env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", SCRIPT, *words], env=env, cwd="/", start_new_session=True, bufsize=0,
+                    stdin=stdin, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE if len(self.sinks) > 1 else subprocess.STDOUT,
+                    pass_fds=[self._theirs.fileno(), *([at] if at >= 0 else [])],
+                )  # fmt: skip
+            except OSError as error:
+                raise EnvironmentProblem(f"no process can be started: {error.strerror or error}") from error
+        for pipe, sink in zip((process.stdout, process.stderr), self.sinks, strict=False):
+            assert pipe
+            os.set_blocking(pipe.fileno(), False)
+            self.selector.register(pipe, selectors.EVENT_READ, _reader(self.selector, pipe, sink))
+        return process
+
+    def complete(self) -> Exit:
+        returncode = self._await_end()
+        duration_s = time.monotonic() - self.began
+        self._drain()
+        return Exit(returncode, self.stopped, duration_s)
+
+    def hurry(self) -> bool:
+        """End the tree by the ladder with short graces, output discarded; False if the supervisor must go."""
+        self.should_stop, self.on_stop, self.grace = None, None, HURRIED
+        if self.returncode is not None or self.process is None:
+            return True
+        if not self.is_started:
+            return False
+        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
+            with suppress(KeyError):  # it has ended
+                self.selector.modify(pipe, selectors.EVENT_READ, _reader(self.selector, pipe, _discard))
+        try:
+            self._stop("interrupted")
+            self._await_end()
+        except BaseException:  # a second Ctrl-C wants the end at once; the first exception is the one to go on
+            return False
+        return True
+
+    def release(self) -> None:
+        """Close everything. A supervisor that still lives kills its tree then, and is killed if it does not end."""
+        self.selector.close()
+        self.link.close()
+        self._theirs.close()
+        if not self.process:
+            return
+        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
+            pipe.close()
+        try:
+            self.process.wait(GOODBYE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _await_end(self) -> int:
+        while self.returncode is None:
+            longest = TICK_S if self.should_stop and not self.stopped else LONGEST_WAIT_S
+            patience_s = min(max(self.due - time.monotonic(), 0.0), longest)
+            self._round(patience_s)
+            self._keep_time(patience_s)
+        return self.returncode
+
+    def _round(self, timeout_s: float) -> None:
+        for key, _ in self.selector.select(timeout_s):
+            key.data()
+
+    def _hear(self) -> None:
+        """What the supervisor says; waits if that is nothing yet. Raises SupervisorLost when it has gone."""
+        try:
+            data = self.link.recv(1 << 16)
+        except OSError as error:
+            raise SupervisorLost(error.strerror or "it does not answer") from error
+        if not data:
+            raise SupervisorLost("it closed its link")
+        *lines, self._received = (self._received + data).split(b"\n")
+        for event in map(json.loads, lines):
+            if event["event"] == "failed":
+                self.returncode = -1
+                raise _why_not_started(self.command, event)
+            if event["event"] == "exited":
+                self.returncode = event["returncode"]
+                continue
+            self.is_started = True
+            with suppress(psutil.Error):  # it has ended already
+                self.program = psutil.Process(event["pid"])
+
+    def _keep_time(self, patience_s: float) -> None:
+        """Stop when it is time. What a round took beyond all patience was spent asleep, and puts the time off."""
+        now = time.monotonic()
+        asleep_s, self.awake_at = now - self.awake_at - patience_s, now
+        if asleep_s > ASLEEP_S:
+            self.due += asleep_s
+        if self.returncode is not None:
+            return
+        late = now >= self.due
+        if self.stopped is None:
+            reason = (self.should_stop() if self.should_stop else None) or ("deadline" if late else None)
+            if reason:
+                self._stop(reason)
+        elif late:
+            self._step()
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
+        if self.on_stop:
+            self.on_stop(reason)
+        ladder: tuple[tuple[Callable[[], None], float], ...] = (
+            (self._interrupt, self.grace.interrupt_s),
+            (self._terminate, self.grace.terminate_s),
+            (self._kill, self.grace.kill_s),
+        )
+        self.steps = iter(ladder[-1:] if reason in AT_ONCE else ladder)
+        self._step()
+
+    def _step(self) -> None:
+        """One step up the ladder of signals."""
+        step = next(self.steps, None)
+        if step is None:
+            raise SupervisorLost("it did not stop its processes")
+        send, wait_s = step
+        self.due = time.monotonic() + wait_s
+        send()
+
+    def _interrupt(self) -> None:
+        if self.program:
+            signal_all([inside_sandbox(self.program)], signal.SIGINT, signal.SIGCONT)
+
+    def _terminate(self) -> None:
+        assert self.process
+        signal_all(descendants(self.process.pid), signal.SIGTERM, signal.SIGCONT)
+
+    def _kill(self) -> None:
+        with suppress(OSError):  # it has gone, which is heard next
+            self.link.shutdown(socket.SHUT_WR)
+
+    def _drain(self) -> None:
+        """What is still in the pipes, until their ends or for a second at most."""
+        self.selector.unregister(self.link)
+        end = time.monotonic() + DRAIN_S
+        while self.selector.get_map() and (left := end - time.monotonic()) > 0:
+            self._round(left)
 
 
-class Excerpt:
-    """The head and the tail of a long stream: keeps `limit` bytes, a quarter from the head, the rest from the tail.
+def _input(path: str | None) -> IO[bytes]:
+    try:
+        return Path(path or os.devnull).open("rb")
+    except OSError as error:
+        raise NotStarted(f"cannot be read: {error.strerror}", where=path or os.devnull) from error
 
-    Memory stays within about twice the limit.
-    """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._head_room = limit // 4
-        self._tail_room = max(limit - self._head_room - BETWEEN_BYTES, 0)
-        self._total = 0
-        self._head = b""
-        self._tail = bytearray()
+def _reader(selector: selectors.BaseSelector, pipe: IO[bytes], sink: Sink) -> Callable[[], None]:
+    """What hands on a piece of output."""
 
-    def add(self, data: bytes) -> None:
-        self._total += len(data)
-        taken = data[: self._head_room - len(self._head)]
-        self._head += taken
-        self._tail += data[len(taken) :]
-        if len(self._tail) > 2 * self._limit:
-            del self._tail[: -self._limit or None]
+    def read() -> None:
+        data = pipe.read(READ_BYTES)
+        if data:
+            sink(data)
+        elif data is not None:
+            selector.unregister(pipe)
 
-    def value(self) -> bytes:
-        """All of it if it fits, else head and tail around a line that says how much is missing."""
-        if self._total <= self._limit:
-            return self._head + bytes(self._tail)
-        tail = bytes(self._tail[-self._tail_room :]) if self._tail_room else b""
-        missing = self._total - len(self._head) - len(tail)
-        return self._head + b"\n[... %d bytes left out ...]\n" % missing + tail
+    return read
+
+
+def _discard(_: bytes) -> None:
+    return
+
+
+def _why_not_started(command: Command, event: dict[str, Any]) -> NotStarted:
+    if event["is_folder"]:
+        return NotStarted(f"cannot work there: {event['message']}", where=command.cwd)
+    return NotStarted(
+        f"{command.argv[0] if command.argv else '(empty command)'} cannot be started: {event['message']}",
+        hint="is it installed, executable, and on PATH?",
+    )

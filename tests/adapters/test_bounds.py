@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from ralphy.files.disk_space import free_bytes
-from ralphy.processes.memory import exact_bytes, private_bytes
 from ralphy.processes.process_table import descendants
-from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
+from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds, exact_bytes, private_bytes
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """

@@ -19,10 +19,11 @@ import psutil
 import pytest
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.processes import program_run
+from ralphy.processes import supervision
+from ralphy.processes.capture import Excerpt, capture
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.process_table import sweep
-from ralphy.processes.supervision import Excerpt, Supervisor, capture
+from ralphy.processes.supervision import Supervisor
 
 ROOT = Path(__file__).parents[2]
 QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
@@ -103,7 +104,7 @@ def wait_until(claim: Callable[[], bool], within_s: float = 60.0) -> bool:
 def test_the_exit_code_and_both_outputs_come_through(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
     ended, out, err = run(supervisor, python(source, tmp_path))
-    assert (ended.returncode, ended.stopped, ended.leftovers) == (3, None, 0)
+    assert (ended.returncode, ended.stopped) == (3, None)
     assert (out, err) == (b"out\n", b"err\n")
 
 
@@ -169,7 +170,6 @@ def test_programs_run_one_after_the_other_and_nothing_stays_open(supervisor: Sup
 def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
     ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
     assert ended.returncode == 5, err
-    assert ended.leftovers == 4
     assert len(pids_in(tmp_path)) == 4
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
@@ -216,7 +216,7 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
     holds_on = holder.poll() is None
     with holder:
         holder.kill()
-    assert (ended.returncode, holds_on, program_run.DRAIN_S) == (0, True, 1.0)
+    assert (ended.returncode, holds_on, supervision.DRAIN_S) == (0, True, 1.0)
 
 
 @pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
@@ -233,10 +233,13 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
 
 @pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
-    source = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
-    ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=0.3))
-    assert ended.stopped == "deadline"
-    assert ended.returncode in (-signal.SIGTERM, -signal.SIGINT)
+    def is_stopped() -> str | None:
+        family = psutil.Process(supervisor.pid).children()
+        return "frozen" if any(one.status() == psutil.STATUS_STOPPED for one in family) else None
+
+    command = Command(("sh", "-c", "kill -STOP $$"), str(tmp_path), {"PATH": os.defpath}, 60.0)
+    ended = supervisor.run(command, ignore, ignore, should_stop=is_stopped, grace=QUICK)
+    assert (ended.returncode, ended.stopped) == (-signal.SIGINT, "frozen")
 
 
 @pytest.mark.fault("C2")
@@ -246,10 +249,10 @@ def test_the_time_in_which_ralphy_was_stopped_does_not_count_for_the_deadline(tm
     source = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from ralphy.processes import program_run
+from ralphy.processes import supervision
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import Supervisor
-program_run.ASLEEP_S = 0.3
+supervision.ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
 ended = Supervisor().run(command, lambda data: print(data.decode(), end="", flush=True), print,
                          should_stop=lambda: None)
@@ -387,9 +390,13 @@ def test_a_supervisor_that_is_ended_takes_its_tree_along_and_the_next_run_works(
 
 def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
-    marked = python(source, tmp_path, 0.3, RALPHY_RUN_ID=f"run-{tmp_path}")
+    marked = python(source, tmp_path, 60.0, RALPHY_RUN_ID=f"run-{tmp_path}")
+
+    def is_stopped() -> str | None:
+        return "frozen" if psutil.Process(supervisor.pid).status() == psutil.STATUS_STOPPED else None
+
     with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
-        run(supervisor, marked, StopGrace(0.1, 0.1, 0.1))
+        supervisor.run(marked, ignore, ignore, should_stop=is_stopped, grace=StopGrace(0.1, 0.1, 0.1))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 

@@ -102,9 +102,8 @@ UNCLEAN = {
 HEAVY = {"jinja2", "git", "watchfiles", "rich", "asyncio", "psutil", "ruamel", "starlette", "uvicorn"}
 # module -> heavy import at its top, and why
 ALLOWED = {
-    "ralphy/processes/memory.py": {"psutil": "it asks of processes, and is imported where programs are run"},
-    "ralphy/processes/process_table.py": {"psutil": "the same"},
-    "ralphy/processes/program_run.py": {"psutil": "the same"},
+    "ralphy/processes/process_table.py": {"psutil": "it asks of processes, and is imported where programs are run"},
+    "ralphy/processes/supervision.py": {"psutil": "the same"},
     "ralphy/processes/resource_limits.py": {"psutil": "the same"},
     "ralphy/config/edit.py": {"ruamel": "it is made of it, and is itself imported when used"},
     "ralphy/cli/drawing.py": {"rich": "it is made of it, and is itself imported when something is drawn"},

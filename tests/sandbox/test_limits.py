@@ -13,9 +13,8 @@ import pytest
 from ralphy.errors import ExitCode
 from ralphy.files.disk_space import free_bytes
 from ralphy.files.memory_file import sealed
-from ralphy.processes.memory import exact_bytes
 from ralphy.processes.process_table import descendants
-from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds
+from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds, exact_bytes
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.engine.building import build, story
 from tests.sandbox.inside import Box, Boxes

@@ -154,7 +154,8 @@ libc = ctypes.CDLL(None)
 if libc.syscall({keyctl}, 1, None) < 0 or libc.syscall({add}, b"user", b"canary", b"SECRET", 6, -3) < 0:
     sys.exit(77)
 from ralphy.processes.command import Command
-from ralphy.processes.supervision import Supervisor, capture
+from ralphy.processes.capture import capture
+from ralphy.processes.supervision import Supervisor
 import os
 look = "import ctypes; print(ctypes.CDLL(None).syscall({keyctl}, 10, -3, b'user', b'canary', 0) >= 0)"
 print(capture(Supervisor(), Command((sys.executable, "-c", look), "/", dict(os.environ), 30.0))[1].decode())

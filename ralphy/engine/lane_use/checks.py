@@ -24,9 +24,9 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.pipeline.events import CheckRan, Purpose
+from ralphy.processes.capture import capture
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import Allowance, Bounds
-from ralphy.processes.supervision import capture
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane

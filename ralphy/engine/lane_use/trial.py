@@ -18,7 +18,7 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace, repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
-from ralphy.processes.supervision import capture
+from ralphy.processes.capture import capture
 
 _MOST_SECONDS = 300.0
 _PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end

@@ -36,7 +36,7 @@ from ralphy.pipeline.history import Entry
 from ralphy.pipeline.steps import names
 from ralphy.processes.command import REPO_MARKER
 from ralphy.processes.process_table import await_orphans, sweep
-from ralphy.processes.program_run import SCRIPT
+from ralphy.processes.supervision import SCRIPT
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
