@@ -178,7 +178,7 @@ def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
 def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
     variables = {field.variable: field for field in known.values() if field.dotted != "checks"}
     values = {
-        field.dotted: _Value(_from_words(field, env[name]), name) for name, field in variables.items() if name in env
+        field.dotted: _given(field, env[name], name, parse_words) for name, field in variables.items() if name in env
     }
     sections = tuple({f"{name.split('.')[0].upper()}_" for name in known if "." in name})
     strange = sorted(
@@ -193,25 +193,20 @@ def _misspelt(name: str, variables: Iterable[str]) -> str:
     return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
 
 
-def _from_words(field: Field, text: str) -> object:
-    try:
-        return accept(field, parse_words(field, text))
-    except UnfitError as error:
-        raise error.at(field.variable) from None
-
-
 def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Layer:
-    values: dict[str, _Value] = {}
-    for name, given in flags.items():
-        if given is None:
-            continue
+    given = {name: value for name, value in flags.items() if value is not None}
+    for name in given:
         if name not in known:
             raise InvalidInput(f"{name} is not a setting", where="command line")
-        try:
-            values[name] = _Value(accept(known[name], given), "command line")
-        except UnfitError as error:
-            raise error.at("command line") from None
-    return _Layer(values)
+    return _Layer({name: _given(known[name], value, "command line") for name, value in given.items()})
+
+
+def _given(field: Field, value: Any, source: str, parse: Callable[[Field, Any], object] | None = None) -> _Value:
+    """A value from a person's own hand; InvalidInput names its source."""
+    try:
+        return _Value(accept(field, parse(field, value) if parse else value), source)
+    except UnfitError as error:
+        raise error.at(source) from None
 
 
 def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field], preset: Preset) -> list[str]:

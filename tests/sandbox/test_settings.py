@@ -71,6 +71,22 @@ def test_once_accepted_they_count_until_they_change(cloned: Project, tmp_path: P
     assert "ralphy trust" not in cloned.call("loop", "login")[1]
 
 
+def test_what_a_person_sets_by_a_command_is_accepted_with_it(cloned: Project) -> None:
+    assert cloned.call("trust")[0] == 0
+    assert cloned.call("config", "set", "gates.clarify", "auto")[0] == 0
+    found = settings.load(cloned.repo, None, env=cloned.env)
+    assert (found.config.gates.clarify, found.untrusted) == ("auto", {})
+
+
+def test_ones_own_settings_stay_in_force_when_commits_come_from_elsewhere_until_they_change(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    assert project.call("trust")[0] == 0  # as each command does that starts an agent
+    (project.repo / ".git" / "FETCH_HEAD").touch()
+    assert settings.load(project.repo, None, env=project.env).untrusted == {}
+    project.configure(agent={"command": ["other"]})
+    assert "agent.command" in settings.load(project.repo, None, env=project.env).untrusted
+
+
 @pytest.mark.attempt(60)
 def test_a_repository_never_loosens_what_a_persons_own_settings_say(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
