@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.sandbox.host_sockets import sockets_below
 
 
 @dataclass(frozen=True, slots=True)
 class BindSources:
     """What is read-only below `root`, present or not, and other `sources` with the writable folder that they lie in.
 
-    Inside, the root is seen at `shown_at`. When `is_closed`, a link ends it, and the sockets of the host's programs
-    below the root are covered.
+    Inside, the root is seen at `shown_at`. When `is_closed`, a link ends it; in the open sandbox it is left out,
+    for the machine is visible there anyway.
     """
 
     root: Path
@@ -37,32 +36,21 @@ class BindSources:
     def binds(self) -> Iterator[str]:
         """The options, from the state of the tree now. EnvironmentProblem names a link that must not be followed."""
         for folder, path in self.sources:
-            _require_no_link(folder, path)
-        kept = [path for path in self.kept if self._is_usable(path)]
+            _refuse(_link_at(folder, path))
+        links = {path: _link_at(self.root, path) for path in self.kept}
+        if self.is_closed:
+            _refuse(*links.values())
+        kept = [path for path, link in links.items() if not link]
         for path in kept:
-            self._hold_place(path)
+            with suppress(FileExistsError):
+                path.mkdir(parents=True)
         for folder in _above(self.root, kept):
             yield from ("--bind", str(folder), self._inside(folder))
         for path in kept:
             yield from ("--ro-bind", str(path), self._inside(path))
-        if self.is_closed:
-            for path in sockets_below(self.root):
-                yield from ("--ro-bind", os.devnull, self._inside(path))
 
     def _inside(self, path: Path) -> str:
         return str(self.shown_at / path.relative_to(self.root))
-
-    def _is_usable(self, path: Path) -> bool:
-        """Is it no link? In the open sandbox a link is left out: the machine is visible there anyway."""
-        link = _link_at(self.root, path)
-        if link and self.is_closed:
-            raise _refused(link)
-        return link is None
-
-    def _hold_place(self, path: Path) -> None:
-        """Make an empty folder where nothing is."""
-        with suppress(FileExistsError):
-            path.mkdir(parents=True)
 
 
 def _above(root: Path, paths: Sequence[Path]) -> Iterator[Path]:
@@ -85,11 +73,8 @@ def _link_at(root: Path, path: Path) -> Path | None:
     return None
 
 
-def _require_no_link(folder: Path, path: Path) -> None:
-    if link := _link_at(folder, path):
-        raise _refused(link)
-
-
-def _refused(link: Path) -> EnvironmentProblem:
-    return EnvironmentProblem("is a symbolic link: the sandbox would follow it out of the repository", where=str(link),
-                              hint="check where it leads, then replace it with a folder or delete it")  # fmt: skip
+def _refuse(*links: Path | None) -> None:
+    for link in filter(None, links):
+        raise EnvironmentProblem("is a symbolic link: the sandbox would follow it out of the repository",
+                                 where=str(link),
+                                 hint="check where it leads, then replace it with a folder or delete it")  # fmt: skip
