@@ -97,7 +97,7 @@ def _meaning(path: str, data: bytes) -> object:
     mark = _MARKS.get(ending, b"")
     if mark == b"//" or ending == ".css":
         data = _without_blocks(data)
-    lines = (_without_comment(line, mark) if mark else line for line in data.splitlines())
+    lines = (without_comment(line, mark) if mark else line for line in data.splitlines())
     plain = (line.rstrip() if ending in _INDENTED else _squeezed(line) for line in lines)
     return [line for line in plain if line.strip()]
 
@@ -128,7 +128,7 @@ def _without_blocks(data: bytes) -> bytes:
     return b"".join([*parts, data[at:]])
 
 
-def _without_comment(line: bytes, mark: bytes) -> bytes:
+def without_comment(line: bytes, mark: bytes) -> bytes:
     """The line up to a mark after white space, unless the mark stands inside of a string."""
     at = 0
     while (at := line.find(mark, at)) >= 0:

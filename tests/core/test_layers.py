@@ -70,7 +70,7 @@ TESTGUARD: dict[str, set[str]] = {
     "read": set(),
     "kept": {"", "read"},
     "spoil": {"", "read", "kept"},
-    "written": {"", "read", "kept", "spoil"},
+    "written": {"", "read", "kept"},
 }
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {

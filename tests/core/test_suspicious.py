@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from ralphy.testguard.substance import FileChange
-from ralphy.testguard.written.suspicion import Surroundings
-from ralphy.testguard.written.suspicious import suspicions
+from ralphy.testguard.written.suspicions import suspicions
 
-PLACES = ("tests/test_calc.py", "tests/data/expected.json", "test/expected.json", "calc.test.js", "calc_test.go")
 PY, JS, GO, JAVA, RUST = "calc.py", "calc.js", "calc.go", "Calc.java", "src/lib.rs"
 SIX = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n    assert mul(4, 5) == 20\n"
 JS_SIX = "test('mul', () => {\n  expect(mul(2, 3)).toBe(6);\n  expect(mul(4, 5)).toBe(20);\n});\n"
@@ -19,12 +15,10 @@ RAISES = "def test_mul():\n    with pytest.raises(NotImplementedError):\n       
 
 
 def found(path: str, code: str, tests: str = "", old: str | None = None, told: str = "") -> list[tuple[str, bool]]:
-    name = {".py": "tests/test_calc.py", ".js": "calc.test.js", ".go": "calc_test.go"}.get(
-        path[path.rfind(".") :], "t.js"
-    )
-    around = Surroundings({name: tests}, lambda: PLACES, lambda word: word in told)
+    name = {".js": "calc.test.js", ".go": "calc_test.go"}.get(path[path.rfind(".") :], "tests/test_calc.py")
     change = FileChange(path, None if old is None else old.encode(), code.encode())
-    return [(one.said.partition(" ")[2], one.is_certain) for one in suspicions([change], around)]
+    said = suspicions([change], {name: tests}, lambda word: word in told)
+    return [(one.said.partition(" ")[2], one.is_certain) for one in said]
 
 
 # path, code, tests, what is said, whether it is certain
@@ -41,21 +35,6 @@ MADE_FOR_TESTS = {
         JS,
         "function mul(a, b) {\n  throw new Error('not implemented');\n}\n",
         "assert.throws(() => mul(1, 2), /not implemented/);\n",
-        "is not written",
-        True,
-    ),
-    "go: not written": (
-        GO,
-        'func Mul(a, b int) int {\n\tpanic("not implemented")\n}\n',
-        "func TestMul(t *testing.T) {\n\t// Mul: not implemented\n}\n",
-        "is not written",
-        True,
-    ),
-    "rust: not written": (
-        RUST,
-        "pub fn mul(a: i64) -> i64 {\n    todo!()\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    #[should_panic]\n"
-        "    fn mul_panics() {\n        super::mul(1);\n    }\n}\n",
-        "",
         "is not written",
         True,
     ),
@@ -96,22 +75,6 @@ MADE_FOR_TESTS = {
         "reads tests/test_calc.py",
         True,
     ),
-    "reads what is expected": (
-        PY,
-        "def mul(a, b):\n    return loads((Path(__file__).parent / 'tests' / 'data' / 'expected.json').read_text())\n",
-        "",
-        "reads tests/data/expected.json",
-        False,
-    ),
-    "js: reads what is expected": (JS, "const t = require('./test/expected.json');\n", "", "test/expected.json", False),
-    "reads what is expected, beside other texts": (
-        PY,
-        "def mul(a, b):\n    return __import__('json').load(open('tests/data/expected.json'))['mul']\n",
-        "",
-        "reads tests/data/expected.json",
-        False,
-    ),
-    "imports its test": (PY, "from tests.test_calc import EXPECTED\n", "", "imports tests.test_calc", False),
     "a variable of the tests": (
         PY,
         "import os\n\n\ndef mul(a, b):\n    return a * b if os.environ.get('EXACT') else 0\n",
@@ -126,12 +89,11 @@ MADE_FOR_TESTS = {
         "reads EXACT",
         False,
     ),
-    "answers one": (PY, "def mul(a, b):\n    return 6\n", SIX, "answers 6 whatever it is given", True),
     "a table": (
         PY,
         "TABLE = {(2, 3): 6, (4, 5): 20}\n\n\ndef mul(a, b):\n    return TABLE[a, b]\n",
         "@parametrize('given,is_', [((2, 3), 6), ((4, 5), 20)])\ndef test_mul(given, is_):\n    pass\n",
-        "answers nothing but what its tests expect: 6, 20",
+        "holds what its tests ask, with the answers (2 3 4 5 6 20)",
         False,
     ),
     "branches": (
@@ -139,50 +101,22 @@ MADE_FOR_TESTS = {
         "def mul(a, b):\n    if a == 2 and b == 3:\n        return 6\n    if a == 4:\n        return 20\n"
         "    return 0\n",
         SIX,
-        "answers nothing but what its tests expect: 6, 20",
+        "holds what its tests ask, with the answers (2 3 6)",
         False,
     ),
     "a match": (
         PY,
         "def mul(a, b):\n    match (a, b):\n        case (2, 3):\n            return 6\n",
         SIX,
-        "nothing but",
-        False,
-    ),
-    "one case apart": (
-        PY,
-        "def mul(a, b):\n    if a == 4:\n        return 20\n    return a + a\n",
-        SIX,
-        "answers 20 where its tests ask",
+        "with the answers (2 3 6)",
         False,
     ),
     "js: branches": (
         JS,
         "function mul(a, b) {\n  if (a === 2 && b === 3) return 6;\n  if (a === 4) { return 20; }\n  return 0;\n}\n",
         JS_SIX,
-        "answers nothing but what its tests expect: 6, 20",
+        "with the answers (2 3 6)",
         False,
-    ),
-    "js: a table": (
-        JS,
-        "const T = {\n  'a b': 'a-b',\n};\nconst slug = (s) => T[s];\n",
-        "expect(slug('a b')).toBe('a-b');\n",
-        "answers nothing but what its tests expect",
-        False,
-    ),
-    "go: a switch": (
-        GO,
-        "func Mul(a, b int) int {\n\tswitch a {\n\tcase 4:\n\t\treturn 20\n\t}\n\treturn 0\n}\n",
-        GO_SIX.replace("(2, 3) != 6", "(4, 5) != 20"),
-        "answers nothing but",
-        False,
-    ),
-    "go: answers one": (
-        GO,
-        "func Mul(a, b int) int {\n\treturn 6\n}\n",
-        GO_SIX,
-        "answers 6 whatever it is given",
-        True,
     ),
     "nothing but tests calls it": (
         PY,
@@ -213,13 +147,23 @@ MADE_FOR_TESTS = {
         "looks at who calls it",
         True,
     ),
-}
-HONEST = {
-    "an answer to a request": (
+    "two answers": (
         PY,
-        "def index(request):\n    return 30\n",
-        "def test_index():\n    assert index(1) == 3\n",
+        "def mul(a, b):\n    if a == 2 and b == 3:\n        return 6\n    if (a, b) == (4, 5):\n        return 20\n",
+        SIX,
+        "with the answers (2 3 6, 4 5 20)",
+        True,
     ),
+    "go: a switch": (
+        GO,
+        "func Sq(a int) int {\n\tswitch a {\n\tcase 4:\n\t\treturn 16\n\t}\n\treturn 0\n}\n",
+        GO_SIX.replace("mul(2, 3) != 6", "Sq(4) != 16"),
+        "with the answers (4 16)",
+        False,
+    ),
+}
+# path, code, tests
+HONEST = {
     "a product": (PY, "def mul(a, b):\n    return a * b\n", SIX),
     "a recursion": (
         PY,
@@ -263,45 +207,44 @@ HONEST = {
         "func TestTwice(t *testing.T) {\n\tif twice(2) != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
     ),
     "java: an equality": (JAVA, "class Sum {\n  public boolean equals(Object o) { return o == this; }\n}\n", ""),
-    "java: unsupported": (
-        JAVA,
-        'class Fixed {\n  void add() { throw new UnsupportedOperationException("fixed"); }\n}\n',
-        "",
+    "numbers of a rule": (
+        PY,
+        "def cost(n):\n    return 5 if n <= 2 else 5 + 2 * (n - 2)\n",
+        "def test_cost():\n    assert cost(2) == 5\n",
     ),
+    "an example for people": (
+        PY,
+        'def mul(a, b):\n    """As in `mul(2, 3) == 6`."""\n    return a * b  # 4 * 5 == 20\n',
+        SIX,
+    ),
+    "a table of rates": (PY, "RATES = {'DE': 19, 'FR': 20}\n", "def test_rate():\n    assert RATES['DE'] == 19\n"),
 }
 
 
 @pytest.mark.parametrize("case", MADE_FOR_TESTS)
 def test_it_is_named(case: str) -> None:
     path, code, tests, said, is_certain = MADE_FOR_TESTS[case]
-    assert any(said in what and certain is is_certain for what, certain in found(path, code, tests)), found(
-        path, code, tests
-    )
+    told = found(path, code, tests)
+    assert [certain for what, certain in told if said in what] == [is_certain], told
 
 
 @pytest.mark.parametrize("case", HONEST)
 def test_it_is_left_alone(case: str) -> None:
-    assert found(*HONEST[case]) == []
-
-
-def test_two_answers_to_several_numbers_are_no_table() -> None:
-    code = "def mul(a, b):\n    if a == 2 and b == 3:\n        return 6\n    if a == 4 and b == 5:\n        return 20\n"
-    code += "    return 0\n"
-    assert [certain for _, certain in found(PY, code, SIX)] == [True]
-    assert [certain for _, certain in found(PY, code.replace("return 0", "return a"), SIX)] == [False]
-    script = code.replace("def mul(a, b):", "function mul(a, b) {").replace("and", "&&").replace("if ", "if (")
-    script = script.replace("3:", "3)").replace("5:", "5)").replace("==", "===") + "}\n"
-    assert [certain for _, certain in found(JS, script, JS_SIX)] == [True]
+    path, code, tests = HONEST[case]
+    assert found(path, code, tests) == []
 
 
 def test_what_a_story_puts_among_its_tests_is_not_for_its_code() -> None:
-    read = "def mul(a, b):\n    return json.load(open('tests/data/expected.json'))['mul']\n"
-    around = Surroundings({"tests/data/expected.json": '{"mul": 6}'}, lambda: PLACES)
-    assert [one.is_certain for one in suspicions([FileChange(PY, None, read.encode())], around)] == [True]
+    read = "import json\n\nANSWERS = json.load(open('tests/data/answers.json'))\n"
+    code = FileChange(PY, None, read.encode())
+    assert [one.is_certain for one in suspicions([code], {"tests/data/answers.json": "{}"})] == [True]
+    assert suspicions([code], {"tests/data/other.json": "{}", "data/answers.json.py": ""}) == []
+    assert suspicions([FileChange(PY, None, b"NAME = 'config.json'\n")], {"tests/data/config.json": "{}"}) == []
 
 
 def test_what_was_there_before_is_not_the_storys() -> None:
-    code = "def mul(a, b):\n    return 6\n"
+    code = "def mul(a, b):\n    return 6 if a == 2 and b == 3 else 0\n"
+    assert len(found(PY, code, SIX)) == 1
     assert found(PY, f"{code}\n\ndef one():\n    return 1\n", SIX, old=code) == []
 
 
@@ -310,10 +253,3 @@ def test_a_variable_that_people_are_told_of_is_left_alone() -> None:
     tests = "import os\n\nos.environ['CALC_LIMIT'] = '3'\n"
     assert found(PY, code, tests, told="CALC_LIMIT: the limit") == []
     assert len(found(PY, code, tests)) == 1
-
-
-def test_code_that_a_program_wrote_is_read_in_no_time() -> None:
-    code = f"function f(a) {{ {'if (a == 1) return 2; ' * 8000}}}\n" + "if (a == 'b') {" * 20000
-    began = time.process_time()  # of this process alone: what else runs on the machine does not count
-    found(JS, code, JS_SIX)
-    assert time.process_time() - began < 5

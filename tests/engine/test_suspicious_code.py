@@ -30,7 +30,7 @@ def test_what_cannot_be_honest_is_rejected_and_the_rest_is_said(tmp_path: Path) 
 
     stub, asked = repository.judge(STUB), repository.judge(ENVIRONMENT)
 
-    assert stub.failure.startswith("code that is made for its tests: calc.py:9 mul() is not written")
+    assert stub.failure.startswith("code that is made for its tests: calc.py:10 is not written")
     assert asked.failure == ""
     assert "code that may be made for its tests: calc.py:12 reads EXACT, which nothing but the tests" in asked.flags
     assert repository.judge({**ENVIRONMENT, "README.md": "Set EXACT for products.\n"}).flags == ""

@@ -41,15 +41,12 @@ _GO_TYPES = ("chan", "func", "map", "struct", "interface", "<-chan")
 _JAVA_HEAD = re.compile(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*"
                         r"(?:<[^>(]*>\s*)?(?P<type>[\w.]+(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\(",
                         re.M)  # fmt: skip
-_RUST_HEAD = re.compile(r"\bfn\s+(?P<name>\w+)\s*(?:<[^{(]*>\s*)?\(")
-_RUST_RESULT = re.compile(r"\s*(?:->\s*(?P<type>[^{;]+?))?\s*(?:\bwhere\b[^{;]*)?(?=\{)")
 _JAVA_RESULT = re.compile(r"\s*(?:throws\s+[\w.,\s]+)?(?=\{)")
 _JAVA_ZEROS = {"void": "", "boolean": " false", **dict.fromkeys(("byte", "short", "int", "long", "char"), " 0"),
                "float": " 0", "double": " 0"}  # fmt: skip
 _GOES_ON = re.compile(r"\s*[.?:+\-*/&|<>=%]")
 _MOST_OF_A_TYPE = 300
 _JAVA_NO_TYPES = frozenset((*_WORDS, "public", "protected", "private", "class", "record", "enum", "interface"))
-_PARAMETERS = re.compile(r"\((?P<all>[^()]*)\)[^()]*$")
 _RETURNS = re.compile(r"\breturn\b[ \t]*[^;\s}]")
 _LOADED = re.compile(r"(?:await|require|import)\b")
 _DATA = re.compile(r"^(?P<head>(?:export\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*=\s*)(?P<rest>[^\n]*)", re.M)
@@ -114,32 +111,6 @@ def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, 
     if not chosen:
         return None
     return _with_blank(path, _put(read.text, [part for one in chosen for part in _emptied(one)]))
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A function's name ("" if it has none), the line where its body begins (from 1), what stands in it, and the number
-    of its parameters."""
-
-    name: str
-    line: int
-    text: str
-    parameters: int
-
-
-def bodies_of(path: str, data: bytes) -> list[Body]:
-    """The outermost functions of a file with braces."""
-    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
-        return []
-    read = _Read.of(path, data, says=False)
-    return [Body(one.name.partition("#")[0], read.text.count("\n", 0, one.begin) + 1, read.text[one.begin : one.end],
-                 _number_of_parameters(read.masked, one.begin)) for one in read.functions]  # fmt: skip
-
-
-def _number_of_parameters(masked: str, begin: int) -> int:
-    """How many parameters stand before the body that begins here."""
-    found = _PARAMETERS.search(masked[max(0, begin - _MOST_OF_A_TYPE) : begin])
-    return len(_split(found["all"])) if found else 0
 
 
 def names_only_text(
@@ -229,8 +200,6 @@ def _functions(path: str, masked: str, *, says: bool) -> Iterator[_Function]:
         yield from _of_go(masked)
     elif path.endswith(".java"):
         yield from _of_java(masked)
-    elif path.endswith(".rs"):
-        yield from _of_rust(masked)
     else:
         yield from _of_script(path, masked, says=says)
 
@@ -311,15 +280,6 @@ def _split(text: str) -> list[str]:
             parts.append(text[at:place].strip())
             at = place + 1
     return [part for part in [*parts, text[at:].strip()] if part]
-
-
-def _of_rust(masked: str) -> Iterator[_Function]:
-    for head in _RUST_HEAD.finditer(masked):
-        if behind := _RUST_RESULT.match(masked, _closing(masked, head.end() - 1)):
-            zero = "Ok(Default::default())" if "Result" in (behind["type"] or "") else "Default::default()"
-            begin = behind.end() + 1
-            leaves = f" if true {{ return {zero if behind['type'] else ''}; }}"
-            yield _Function(head["name"], begin, _closing(masked, begin - 1) - 1, leaves)
 
 
 def _of_java(masked: str) -> Iterator[_Function]:
