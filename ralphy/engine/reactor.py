@@ -18,7 +18,6 @@ from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
 from ralphy.engine.feature.live_documents import edited
 from ralphy.engine.housekeeping import tidy
-from ralphy.engine.lane_use.lane_layout import make_lanes
 from ralphy.engine.reconcile import reconcile
 from ralphy.engine.runs.prompt import warm_prompts
 from ralphy.engine.wakeups import RESYNC_S, Wakeups, signature_of
@@ -110,9 +109,8 @@ def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dia
 
 
 def get_ready(w: Workspace) -> None:
-    """What the next act will need is made ready while a person reads: the index, the lanes, the templates."""
+    """What the next act will need is made ready while a person reads: the index, the templates."""
     w.checkout.refs.warm()
-    make_lanes(w)
     warm_prompts(w)
     edited(w, begun_at(w))
     _ = w.checkout.identity

@@ -34,15 +34,18 @@ class Found:
         return stat.S_ISDIR(self.stat.st_mode)
 
 
-def walk(top: Path, skipped: Collection[str] = ()) -> Iterator[Found]:
+def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> Iterator[Found]:
     """Everything below a folder, in no order; folders whose relative path is `skipped` are named, not entered.
 
     Nothing if `top` is not a folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
+    With `unlock`, what its owner may not read gets a mode in which they may, where that can be done.
     """
     with suppress(OSError):
+        if unlock:
+            make_accessible(None, str(top))
         fd = os.open(top, _FOLDER)
         try:
-            yield from _walk(fd, skipped)
+            yield from _walk(fd, skipped, unlock=unlock)
         except _Moved:
             return
 
@@ -51,7 +54,7 @@ class _Moved(Exception):
     """The tree is no longer as it was when the walk went down."""
 
 
-def _walk(fd: int, skipped: Collection[str]) -> Iterator[Found]:
+def _walk(fd: int, skipped: Collection[str], *, unlock: bool) -> Iterator[Found]:
     """Depth first, with the one open folder `fd`: the way back is `..`, and must lead where the walk came from."""
     way: list[tuple[_Identity, str, list[str]]] = []  # the folders above: what they are, their prefix, what is left
     left: list[str] = []
@@ -60,6 +63,9 @@ def _walk(fd: int, skipped: Collection[str]) -> Iterator[Found]:
         while is_new or left or way:
             if is_new:
                 is_new, found = False, _entries(fd, prefix)
+                for one in found if unlock else ():
+                    if one.path not in skipped and not _is_accessible(one.stat.st_mode):
+                        make_accessible(fd, one.name)
                 yield from found
                 left = [one.name for one in found if one.is_folder and one.path not in skipped]
             elif left:
@@ -181,18 +187,25 @@ def _remove(parent: int, name: str) -> None:
         os.close(fd)
 
 
-def make_accessible(parent: int, name: str) -> None:
-    """Give a folder a mode in which its owner can read and empty it.
+def _is_accessible(mode: int) -> bool:
+    """May its owner read a file, or read and empty a folder? All else is never opened."""
+    wanted = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR if stat.S_ISREG(mode) else 0
+    return mode & wanted == wanted
 
-    By its descriptor alone: a folder that becomes a link meanwhile leads nowhere. Only Linux can do that; elsewhere a
-    folder that its owner may not read stays.
+
+def make_accessible(parent: int | None, name: str) -> None:
+    """Give a file a mode in which its owner can read it, and a folder one in which they can read and empty it.
+
+    By its descriptor alone: what becomes a link meanwhile leads nowhere. Only Linux can do that; elsewhere a folder
+    that its owner may not read stays.
     """
     if sys.platform == "linux":
         with suppress(OSError):
-            held = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
             try:
-                if os.fstat(held).st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                    Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU)
+                mode = os.fstat(held).st_mode
+                if not _is_accessible(mode):
+                    Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU if stat.S_ISDIR(mode) else mode | stat.S_IRUSR)
             finally:
                 os.close(held)
 

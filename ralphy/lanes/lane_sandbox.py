@@ -3,8 +3,8 @@
 Two kinds, as `bubblewrap` has them. The *open* one shows the machine read-only; all lanes, the person's Git folder and
 other paths of the checkout are covered. Other checkouts and the person's settings are read-only even where a person has
 made the folder above writable. The *closed* one shows a bare system. In both the person's objects are read-only, in the
-place where the lane's Git folders look for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the
-features) is read-only in the tree, but for the keeper.
+place where the lane's Git folder looks for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the
+features) is read-only in the tree, but for Ralphy's own Git.
 
 Bubblewrap makes missing mount points itself, and follows links while it does: they are made here first, by no link.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ralphy.lanes.git_folders import LFS, borrowed
+from ralphy.lanes.git_folder import LFS, borrowed
 from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, closed_around, exposed, open_around
@@ -24,8 +24,6 @@ from ralphy.sandbox.host_sockets import sockets_below
 from ralphy.sandbox.machine import Machine, shows
 from ralphy.sandbox.mount_points import make_mount_point
 
-AGENTS = "git"  # the Git folders of a lane
-OWN = "own"
 _COVER_BYTES, _SCRATCH_BYTES = str(1 << 20), str(1 << 30)
 
 
@@ -80,14 +78,14 @@ class LaneSandbox:
     view: View | None = None
     is_networked: bool = True
 
-    def around(self, home: Path, folder: str = AGENTS, binds: Sequence[Bind] = ()) -> Sandbox:
-        """The sandbox of the lane at `home` with one of its Git folders; its mount points are made.
+    def around(self, home: Path, binds: Sequence[Bind] = (), *, is_ralphys: bool = False) -> Sandbox:
+        """The sandbox of the lane at `home`; its mount points are made.
 
-        The keeper, whose folder is OWN, may write everything in the tree. EnvironmentProblem where a link, or something
-        else that an agent left, is in the way of a bind.
+        Ralphy's own Git may write everything in the tree. EnvironmentProblem where a link, or something else that an
+        agent left, is in the way of a bind.
         """
-        self._make_mount_points(home, folder, binds)
-        kept = self.place.kept if folder == AGENTS else ()
+        self._make_mount_points(home, binds)
+        kept = () if is_ralphys else self.place.kept
         tree = home / "tree"
         view = self.view or View((), (), ())
         sources = BindSources(tree, self.place.root, tuple(tree / name for name in kept),
@@ -95,13 +93,13 @@ class LaneSandbox:
         root, last = self.place.root, tuple(_binds(binds))
         if self.view:
             seen = (*self.view.readable, *self.view.writable)
-            project = tuple(self._tree(home, folder, lambda path: any(path.is_relative_to(above) for above in seen)))
+            project = tuple(self._tree(home, lambda path: any(path.is_relative_to(above) for above in seen)))
             last = (*last, *_sockets_in(binds))
             box = closed_around(self.program, root, self.view, project, sources, last)
         else:
             mounts = self.machine.mounts()
             net = () if self.is_networked else ("--unshare-net",)
-            project = (*net, *self._tree(home, folder, lambda path: shows(mounts, path)))
+            project = (*net, *self._tree(home, lambda path: shows(mounts, path)))
             box = open_around(self.program, root, self.machine, mounts, project, sources, last)
         return replace(box, outside=lambda at: self.source_of(at, home, binds))
 
@@ -112,13 +110,13 @@ class LaneSandbox:
                 return bind.source / at.relative_to(bind.at)
         return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at
 
-    def _tree(self, home: Path, folder: str, is_seen: Callable[[Path], bool]) -> Iterator[str]:
+    def _tree(self, home: Path, is_seen: Callable[[Path], bool]) -> Iterator[str]:
         for path in filter(is_seen, self.place.read_only):
             yield from ("--ro-bind-try", str(path), str(path))
         for path in filter(is_seen, self._hidden()):
             yield from _cover(path)
         root = self.place.root
-        yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / folder), str(root / ".git"))
+        yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / "git"), str(root / ".git"))
         for path, at in self.place.borrowed:
             yield from ("--ro-bind", str(path), str(root / ".git" / at))
 
@@ -134,20 +132,20 @@ class LaneSandbox:
         """Does the lane's tree stand before the person's Git folder?"""
         return self.place.root in self.place.common_dir.parents
 
-    def _make_mount_points(self, home: Path, folder: str, binds: Sequence[Bind]) -> None:
+    def _make_mount_points(self, home: Path, binds: Sequence[Bind]) -> None:
         make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
         for _, at in self.place.borrowed:
-            make_mount_point(home / folder, PurePath(at), may_replace=True)
+            make_mount_point(home / "git", PurePath(at), may_replace=True)
         for bind in (one for one in binds if not one.is_scratch):
-            top, inner = _mounted(self.place.root, bind.at, home, folder)
+            top, inner = _mounted(self.place.root, bind.at, home)
             if top:
-                make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / folder)
+                make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / "git")
 
 
-def _mounted(root: Path, at: Path, home: Path, folder: str) -> tuple[Path | None, PurePath]:
+def _mounted(root: Path, at: Path, home: Path) -> tuple[Path | None, PurePath]:
     """(the folder of the lane that a bind is mounted in, the path in it); None if it lies elsewhere."""
     if at.is_relative_to(root / ".git"):
-        return home / folder, at.relative_to(root / ".git")
+        return home / "git", at.relative_to(root / ".git")
     return (home / "tree", at.relative_to(root)) if at.is_relative_to(root) else (None, PurePath())
 
 

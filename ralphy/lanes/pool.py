@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from ralphy.files.tree_walk import children, remove, size_of
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
 from ralphy.git.run_lock import Held, Lock, holder
-from ralphy.lanes.git_folders import PersonGit, read_person
+from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
 from ralphy.lanes.lanes_folder import (
@@ -29,7 +28,7 @@ from ralphy.lanes.lanes_folder import (
     shared_folder_name,
 )
 from ralphy.lanes.other_paths import other_checkouts, settings_of
-from ralphy.sandbox.bubblewrap import CONTROL, View, interpreter
+from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
 
 STRICT = "strict"
@@ -122,8 +121,6 @@ class Pool:
                 continue
             with suppress(Held), ExitStack() as until_gone:
                 held = self._held.pop(name, None)
-                if held:
-                    held[0].close()
                 until_gone.push(held[1] if held else self._locked(name))
                 before = size_of(homes[name])
                 remove(homes[name], self.folder.parent)
@@ -157,9 +154,8 @@ class Pool:
         return (state.with_name(f"worktree-{worktree}") if worktree else state) / "lanes" / lane
 
     def close(self) -> None:
-        """End what was kept warm, and give the locks back. The lanes stay."""
-        for lane, lock in self._held.values():
-            lane.close()
+        """Give the locks back. The lanes stay."""
+        for _, lock in self._held.values():
             lock.__exit__(None, None, None)
         self._held.clear()
         if self._own_objects:
@@ -170,18 +166,15 @@ class Pool:
             self._make_folder()
             home, lock = self.folder.resolve() / name, self._locked(name)
             home.mkdir(mode=0o700, exist_ok=True)
-            self._held[name] = Lane(home, self._repository, self.person, self._objects, self._keeper()), lock
+            self._held[name] = Lane(home, self._repository, self.person, self._objects, self._walls_of_git()), lock
         return self._held[name][0]
 
-    def _keeper(self) -> LaneSandbox | None:
-        """The keeper's walls: those of checks, without any network."""
-        box = self.sandbox(self._keepers_view() if self._level == STRICT else None)
+    def _walls_of_git(self) -> LaneSandbox | None:
+        """The walls of Ralphy's own Git: those of checks, without any network."""
+        program = Path(self._repository.program).resolve().parent
+        seen = () if any(program.is_relative_to(at) for at in _SYSTEM) else (program,)
+        box = self.sandbox(View(seen, (), ()) if self._level == STRICT else None)
         return replace(box, is_networked=False) if box else None
-
-    def _keepers_view(self) -> View:
-        git = Path(self._repository.program).resolve()
-        seen = dict.fromkeys((Path(sys.base_prefix), Path(interpreter()).parent, git.parent))
-        return View(tuple(path for path in seen if not any(path.is_relative_to(at) for at in _SYSTEM)), (), ())
 
     def _make_caches(self) -> None:
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,13 +14,12 @@ import pytest
 
 from ralphy.config.values import Config, Limits
 from ralphy.engine import housekeeping
-from ralphy.engine.lane_use.lane_layout import lanes_of, make_lanes
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import ExitCode
 from ralphy.git import commands as git
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.pool import Pool
-from tests.engine.building import PATIENCE_S, Project, assert_clean, beside, breaks, build, open_feature, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, beside, breaks, build, story, works
 from tests.engine.nights import played_once
 
 DAY_S = 86400
@@ -139,12 +138,3 @@ def test_a_loop_that_has_left_much_lying_about_packs_at_its_end(
     assert project.landed() == ["login/US-001"]
     assert not any("packed loose" in line for line in project.loop().said)
     assert_clean(project)
-
-
-def test_lanes_that_are_ready_leave_the_agents_lay_out_nothing_to_remove(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    with open_feature(project.repo, project.path, project.env) as w, closing(lanes_of(w)) as pool:
-        for _ in range(2):
-            make_lanes(w)
-        assert [sorted(path.name for path in (pool.folder / name).glob("git*")) for name in ("1", "clean-1")] == [
-            ["git"], ["git"]]  # fmt: skip

@@ -148,7 +148,7 @@ HITS: dict[str, Callable[[Project, subprocess.Popen[str]], bool]] = {
     "kill the supervisor": to_child("supervisor.py"),
     "kill the agent": to_child("rehearsal"),
     "kill a git": to_child("git"),
-    "kill a keeper": to_child("import marshal"),
+    "kill the Git of a lane": to_child("update-index"),
     "kill a check": to_child("check.py"),
     "interrupt": to_group(signal.SIGINT),
     "interrupt ralphy alone": to_ralphy(signal.SIGINT),
@@ -160,7 +160,7 @@ HITS: dict[str, Callable[[Project, subprocess.Popen[str]], bool]] = {
 }
 ORDINARY = {
     "kill ralphy": 10, "kill the group": 2, "kill the supervisor": 3, "kill the agent": 4, "kill a git": 4,
-    "kill a keeper": 3, "kill a check": 2, "interrupt": 3, "interrupt ralphy alone": 2, "interrupt twice": 2,
+    "kill the Git of a lane": 3, "kill a check": 2, "interrupt": 3, "interrupt ralphy alone": 2, "interrupt twice": 2,
     "terminate": 3, "hang up": 2, "terminate, then kill": 3, "milestone": 8, A_PERSON: 14,
 }  # fmt: skip
 ON_A_SMALL_DISK = {"fill the disk": 3, "kill ralphy": 1}

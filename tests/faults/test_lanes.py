@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-import sys
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from ralphy.errors import ExitCode
-from tests.conftest import why_no_sandbox
+from ralphy.errors import EnvironmentProblem, ExitCode
+from ralphy.git.commands import discover
+from ralphy.lanes.changes_in_lane import TakeLimits
+from ralphy.lanes.pool import Pool
+from tests.conftest import RunGit, why_no_sandbox
 from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story
 from tests.engine.driver import KILLED
 from tests.faults.conftest import Ralphy
+from tests.faults.sweep import Point, fake_git
 from tests.faults.test_disk import disk, fill, needs_root
 from tests.sampling import sampled
 
@@ -90,20 +95,19 @@ def begun(tmp_path: Path, **lanes: object) -> Project:
 
 
 def garbage(lane: Path) -> None:
-    """What an agent, or a disk, could make of a lane's Git folders."""
-    for folder in ("own", "git"):
-        for name in ("HEAD", "config", "index", "record", "packed-refs", "objects/info/alternates"):
-            (lane / folder / name).write_bytes(b"\xff\0garbage\n" * 100)
+    """What an agent, or a disk, could make of a lane's Git folder."""
+    for name in ("HEAD", "config", "index", "packed-refs", "objects/info/alternates"):
+        (lane / "git" / name).write_bytes(b"\xff\0garbage\n" * 100)
 
 
 def shut(lane: Path) -> None:
-    for path in (lane / "tree" / "src" / "base.py", lane / "tree" / "src", lane / "tree", lane / "own", lane / "git"):
+    for path in (lane / "tree" / "src" / "base.py", lane / "tree" / "src", lane / "tree", lane / "git"):
         path.chmod(0o000)
 
 
 def links(lane: Path) -> None:
     """Links out of the lane in the place of its folders."""
-    for name in ("tree", "own", "git"):
+    for name in ("tree", "git"):
         shutil.rmtree(lane / name)
         (lane / name).symlink_to(lane.parents[3])
 
@@ -172,28 +176,34 @@ def test_a_place_for_lanes_that_cannot_be_written_is_said_before_any_money_is_sp
         assert "lanes.dir" in said
 
 
-KILLS = f"""
-case $MILESTONE in laid_out|agent_ended|candidate_written|judged|refs_moved) {sys.executable} -c '
-import sys
-from types import SimpleNamespace
-from tests.faults.strikes import HITS
-ralphy = SimpleNamespace(pid=int(sys.argv[1]), poll=lambda: None)
-print(sum(HITS["kill a keeper"](None, ralphy) for _ in range(2)))
-' $PPID;; esac
-"""
-
-
 @pytest.mark.fault("P3")
-def test_keepers_that_are_killed_before_every_request_cost_nothing(tmp_path: Path, sandbox: None) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"), gates={"spec": "auto", "qa": "auto"})
-    script = tmp_path / "kills.sh"
-    script.write_text(KILLS)
-
-    assert drive(project, "meet", str(script), "main", str(tmp_path / "acts.jsonl")) == ExitCode.DONE
-
-    acts = [json.loads(line) for line in (tmp_path / "acts.jsonl").read_text().splitlines()]
-    killed = {act["milestone"]: act["said"].strip() for act in acts if act["said"]}
-    hit = {name for name, said in killed.items() if int(said)}
-    assert {"laid_out", "candidate_written"} <= hit, killed
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert project.outcomes() == [(name, "succeeded") for name in ("US-001", "US-002", "qa", "pr")]
+@pytest.mark.parametrize("fault", ["dies", "fails"])
+def test_a_git_of_a_lane_that_is_killed_or_fails_costs_nothing(
+    git_repo: Path, git: RunGit, tmp_path: Path, fault: str
+) -> None:
+    tree, head = git("rev-parse", "HEAD^{tree}", "HEAD").split()
+    for nth in range(1, 30):
+        (tmp_path / "git-calls").write_text("")
+        path = f"{fake_git(tmp_path, Point('git', fault, nth))}:{os.environ['PATH']}"
+        pool = Pool(discover(git_repo), tmp_path / "lanes", None, "minimal")
+        lane = pool.agent()
+        lane._git = replace(lane._git, repository=replace(discover(git_repo), env={**os.environ, "PATH": path}))
+        for _ in range(2):
+            with suppress(EnvironmentProblem):
+                lane.lay_out(tree, head, "main")
+                (lane.tree / "calc.py").write_text("CHANGED = 1\n")
+                break
+        taken = None
+        for _ in range(2):
+            with suppress(EnvironmentProblem):
+                taken = lane.take_over(tree, TakeLimits(1 << 20, 50))
+                break
+        pool.close()
+        assert taken, nth
+        assert git("diff", "--stat", "--name-only", tree, taken.tree).split() == ["calc.py"]
+        assert git("cat-file", "-p", f"{taken.tree}:calc.py") == "CHANGED = 1"
+        if (tmp_path / "git-calls").stat().st_size // 2 < nth:
+            assert nth > 10
+            break
+    else:
+        raise AssertionError("there are more calls than that")

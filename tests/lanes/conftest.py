@@ -12,8 +12,9 @@ import pytest
 
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import discover
+from ralphy.lanes.changes_in_lane import TakeLimits
 from ralphy.lanes.environment import rewritten
-from ralphy.lanes.lane import Lane, TakeLimits
+from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
 from ralphy.lanes.pool import Pool
 from ralphy.processes.command import FILTER_AT

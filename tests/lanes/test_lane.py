@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ralphy.git.commands import discover
+from ralphy.lanes.git_inside import LaneProblem
 from ralphy.lanes.pool import Pool
 from ralphy.processes.command import NotStarted
 from ralphy.sandbox.bubblewrap import find
@@ -84,9 +86,25 @@ MISCHIEF = {
     "a full bin": "mkdir -p .venv/bin bin; for p in git sh env; do printf '#!/bin/sh\\ntouch {canary}\\n' > bin/$p; "
     "chmod +x bin/$p; done",
     "a FIFO": "rm run.sh; mkfifo run.sh; mkfifo other",
+    "FIFOs in the place of rules": "mkdir -p new/deep; for at in . src new new/deep; do "
+    "mkfifo $at/.gitignore $at/.gitattributes; done; echo x > new/deep/f; mkdir locked; mkfifo locked/.gitignore; "
+    "chmod 000 locked",
+    "index bits": "git update-index --assume-unchanged src/a.py; git update-index --skip-worktree run.sh; "
+    "echo x > src/a.py; echo x > run.sh",
+    "a stale index": "cp .git/index i; echo 'a = 2' > src/a.py; touch -r run.sh src/a.py; git add -A; mv i .git/index; "
+    "touch .git/index.lock .git/HEAD.lock",
+    "a gitlink": "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),link; git commit -qm link; "
+    "mkdir link; echo x > link/f",
+    "objects of its own": "rm -rf .git/objects/*; mkdir -p .git/objects/info; "
+    "echo /nowhere > .git/objects/info/alternates",
+    "hard links": "ln src/a.py cache.log; mkdir cache; ln run.sh cache/x.log",
     "links": "rm -r src; ln -s / src; ln -s /etc/passwd p; rm run.sh; ln -s run.sh run.sh",
     "locked folders": "mkdir -p x/y; echo 1 > x/y/z; chmod 000 x/y x src/deep; chmod 000 src/a.py",
     "deep folders": "for i in $(seq 1500); do mkdir d; cd d; done; echo x > f",
+    "folders deeper than a path is long": """python3 -c 'import os
+for _ in range(3000):
+    os.mkdir("d"); os.chdir("d")
+os.mkfifo(".gitignore"); open("f", "w")'""",
     "a nested repository": "git init -q inner; echo x > inner/f; git init -q src; echo y > src/g",
     "many ignored files": "mkdir cache; for i in $(seq 2000); do : > cache/$i.log; done",
     "a folder for a file": "rm run.sh; mkdir run.sh; echo x > run.sh/x; rm -r src; echo x > src",
@@ -130,11 +148,41 @@ def test_what_may_not_be_taken_is_named(world: World) -> None:
     (lane.tree / "fine").write_text("x")
     taken = lane.take_over(world.tree, LIMITS)
     assert taken.big == (("sparse", 10 << 30),)
-    assert taken.special == ("fifo", "run.sh")
+    assert not (lane.tree / "fifo").exists()
     assert taken.nested == ("inner",)
     assert taken.deep == ("/".join(["d"] * 250) + "/f",)
     assert taken.control == (".ralphy/config.yaml", "docs/features/x/APPROVED", "docs/features/x/PRD.md")
     assert world.git("diff-tree", "-r", "--name-status", world.tree, taken.tree).split() == ["A", "fine", "D", "run.sh"]
+
+
+@pytest.mark.parametrize("script", ["echo x > docs/features/x/APPROVED", "rm -rf docs; echo x > docs",
+                                    "rm -rf docs; ln -s /etc docs", "rm docs/features/x/PRD.md"])  # fmt: skip
+def test_whatever_becomes_of_control_files_only_code_is_taken(world: World, script: str) -> None:
+    (world.root / ".git/info/exclude").write_text("APPROVED\n")
+    world.commit({"docs/features/x/PRD.md": "p\n", "docs/guide.md": "g\n"})
+    world.pool.close()
+    world.pool = world.new_pool()
+    lane = world.laid_out()
+    subprocess.run(["sh", "-c", f"{script}; echo changed > run.sh"], cwd=lane.tree, check=True)
+    taken = lane.take_over(world.tree, LIMITS)
+    assert taken.control
+    assert all(path.startswith("docs/features") for path in taken.control)
+    changed = world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split()
+    assert set(changed) - {"docs/guide.md"} == {"run.sh"}
+    assert "appears as both a file and as a directory" in taken.refused or script.count("docs") == 1
+
+
+def test_a_file_that_git_refuses_is_left_out_and_said(world: World) -> None:
+    world.git("config", "core.safecrlf", "true")
+    world.git("config", "core.autocrlf", "input")
+    world.pool.close()
+    world.pool = world.new_pool()
+    lane = world.laid_out()
+    (lane.tree / "mixed.txt").write_bytes(b"a\r\nb\n")
+    (lane.tree / "run.sh").write_text("changed\n")
+    taken = lane.take_over(world.tree, LIMITS)
+    assert "mixed.txt" in taken.refused
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
 
 
 def test_too_many_new_files_are_not_taken(world: World) -> None:
@@ -173,6 +221,25 @@ def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path:
     world.laid_out()
     assert [entry.name for entry in outside.iterdir()] == ["config"]
     assert world.inside(lane, "git status --porcelain") == (0, "")
+
+
+def test_a_lane_whose_tree_is_gone_holds_nothing(world: World) -> None:
+    lane = world.laid_out()
+    lane.tree.rename(lane.home / "away")
+    with pytest.raises(LaneProblem, match="it was removed"):
+        lane.take_over(world.tree, LIMITS)
+    lane.tree.mkdir()
+    with pytest.raises(LaneProblem, match="it was removed"):
+        lane.take_over(world.tree, LIMITS)
+    world.laid_out(lane)
+    assert lane.take_over(world.tree, LIMITS).tree == world.tree
+
+
+def test_a_git_that_comes_to_no_end_is_ended(world: World) -> None:
+    lane = world.laid_out()
+    lane._git = replace(lane._git, longest_s=0.0)
+    with pytest.raises(LaneProblem, match="did not come to its end"):
+        lane.take_over(world.tree, LIMITS)
 
 
 def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:

@@ -83,10 +83,8 @@ class NewCommit:
     body: str = ""
 
 
-def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None = None) -> str:
+def land(w: Workspace, new: NewCommit) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
-
-    `when_moved` is called with the commit as soon as the branch is there.
 
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     progress.txt gets the name of the last story's commit.
@@ -100,7 +98,7 @@ def land(w: Workspace, new: NewCommit, when_moved: Callable[[str], None] | None 
         parent, tree = _adoption(w, new, taken)
         return _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
 
-    return _moved_to(w, new.parent, write, edits, taken, new.end, when_moved)
+    return _moved_to(w, new.parent, write, edits, taken, new.end)
 
 
 def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,24 +115,6 @@ def lay_over(w: Workspace, lane: Lane, files: Mapping[str, bytes]) -> None:
         raise OSError("; ".join(f"{path}: {why}" for path, why in copy.left_out))
 
 
-def begin_with_next(w: Workspace, lane: Lane, commit: str) -> None:
-    """While a landing is finished: have the lane laid out for the next story. Nothing waits for it, and nothing that
-    goes wrong with it counts; where others are at work, something else may land before."""
-    if len(w.session.in_work) > 1:
-        return
-    with suppress(EnvironmentProblem):
-        tree = w.objects.tree_of(commit)
-        lane.keep = _kept(w, lane, tree, _brought(w, tree))
-        lane.begin(tree)
-
-
-def begin_with_first(w: Workspace, commit: str) -> None:
-    """The same with the first commit of a feature, where the lanes were made ready while a person read."""
-    with suppress(EnvironmentProblem):
-        if w.checkout.lanes:
-            begin_with_next(w, agent_lane(w), commit)
-
-
 def laid_out_in(lane: Lane) -> str:
     """The tree that was last laid out in a lane; "" if it was made again since."""
     return (read_regular(lane.home / "laid-out") or b"").decode()
@@ -147,17 +128,6 @@ def with_documents(w: Workspace, tree: str) -> str:
         found = {w.feature.in_repository(name): Entry("100644", w.objects.write("blob", data))
                  for name, data in all_of_the_folder(w)}  # fmt: skip
     return w.objects.graft(tree, found)
-
-
-def make_lanes(w: Workspace) -> None:
-    """Have the lanes ready before they are needed: laid out as the work will find them."""
-    tip = tip_of(w)
-    if tip and not w.left_runs and not w.session.in_work:
-        for lane in (agent_lane(w), clean_lane(w)):
-            tree = w.objects.tree_of(tip)
-            lane.keep = _kept(w, lane, tree, _brought(w, tree))
-            lane.lay_out(tree, tip, w.feature_branch)
-            lane.tidy()  # else the lay-out for the agent does it, while a person waits
 
 
 def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ralphy.engine.workspace.changes import GITLINK, is_control, shown
-from ralphy.lanes.keeper_call import LaneProblem
-from ralphy.lanes.lane import TakeLimits, Taken
+from ralphy.lanes.changes_in_lane import TakeLimits, Taken
+from ralphy.lanes.git_inside import LaneProblem
 from ralphy.testguard.substance import FileChange, why_unsafe
 from ralphy.text.tone import BAD, WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.git.objects import Entry
-    from ralphy.lanes.lane import Lane, Taken
+    from ralphy.lanes.lane import Lane
 
 _MEGABYTE = 1024 * 1024
 
@@ -45,7 +45,7 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
 
 
 def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:
-    """(what the lane holds, ""), or (None, why not). A keeper that was killed is asked once more."""
+    """(what the lane holds, ""), or (None, why not). If Git was killed, it is asked once more."""
     limits = w.config.limits
     excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
     bounds = TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded)
@@ -81,7 +81,7 @@ def _why_refused(w: Workspace, taken: Taken) -> str:
         where = ", ".join(map(shown, taken.crowded))
         return (f"{taken.many} new files ({where} …), more than limits.max_new_files ({limits.max_new_files}): "
                 "is an entry missing in .gitignore?")  # fmt: skip
-    return ""
+    return f"Git does not take a file: {shown(taken.refused)[:300]}" if taken.refused else ""
 
 
 def _why_unsafe(w: Workspace, green: str, tree: str) -> str:

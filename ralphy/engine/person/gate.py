@@ -10,7 +10,6 @@ from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_numbers
 from ralphy.engine.feature.land import adopt_edits, begin_branch, ensure_folder_files, keep
 from ralphy.engine.feature.lane_tree import beginning
-from ralphy.engine.lane_use.lane_layout import begin_with_first
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
 from ralphy.pipeline import decision as d
@@ -118,8 +117,7 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     prd = prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd)
     if begins := beginning(w, s.tree):
         w.say(begins)
-    commit = begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
-    begin_with_first(w, commit)
+    begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
 
 
 def _with_branch(w: Workspace, prd: Prd) -> Prd:

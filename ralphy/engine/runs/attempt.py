@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out, put
 from ralphy.engine.lane_use.checks import CheckResult, checked
-from ralphy.engine.lane_use.lane_layout import agent_lane, begin_with_next, lay_out_lane, with_documents
+from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from, file_changes
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.onto_tip import settle_at_tip
@@ -102,7 +102,7 @@ def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> 
     def settled(at: str, verdict: Verdict) -> None:
         judged = verdict.candidate or candidate
         attempt = Attempt(story, decision.attempt, committed_prd(w, at), at, ran, judged, verdict)
-        settle(w, attempt, lambda commit: begin_with_next(w, lane, commit))
+        settle(w, attempt)
 
     settle_at_tip(w, story, ran, head, candidate, settled)
     let_go(w, lane, ran)
@@ -125,7 +125,7 @@ def show_in_work(w: Workspace, prd: Prd) -> None:
     put(w, "prd.json", dump(prd.raw))
 
 
-def settle(w: Workspace, attempt: Attempt, when_landed: Callable[[str], None] | None = None) -> None:
+def settle(w: Workspace, attempt: Attempt) -> None:
     """Land an attempt that passed; keep and clear away any other. Of a story that a person took out of the plan
     meanwhile, nothing is left to be done."""
     v = attempt.verdict
@@ -136,7 +136,7 @@ def settle(w: Workspace, attempt: Attempt, when_landed: Callable[[str], None] | 
         w.say(why)
         return
     if v.passed:
-        _land_story(w, attempt, when_landed)
+        _land_story(w, attempt)
         return
     said = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
     _keep_attempt(w, replace(attempt, verdict=said))
@@ -165,7 +165,7 @@ def _folders(path: str) -> list[str]:
     return [str(folder) for folder in PurePosixPath(path).parents]
 
 
-def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | None) -> None:
+def _land_story(w: Workspace, a: Attempt) -> None:
     """The story's one commit: code, prd.json, progress.txt and its document together."""
     past = w.history.of(names.STORY, a.story.id)
     cost = past.cost_usd + a.ran.result.cost_usd
@@ -195,9 +195,7 @@ def _land_story(w: Workspace, a: Attempt, when_landed: Callable[[str], None] | N
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
     files = _files(w, a, prd, "completed")
-    commit = land(w, NewCommit(
-        subject, trailers, a.candidate.tree, a.head, files, end, body,
-    ), when_landed)  # fmt: skip
+    commit = land(w, NewCommit(subject, trailers, a.candidate.tree, a.head, files, end, body))
     w.emit(landed_event(prd.story(a.story.id), commit))
 
 

@@ -115,7 +115,7 @@ def agent_run(
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
     hears, post = _listener(w, run, subject()), w.post
-    go = _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(lambda: _tidy(w, lane)))
+    go = _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(w.checkout.refs.warm))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
     outside, login = Outside.take(w, lane), _inode(login_file(w))
     lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
@@ -141,12 +141,6 @@ def agent_run(
     redact_run(w, Path(request.run_dir))
     w.milestone("run_redacted")
     return Ran(run, result, claim, outbox, tampered, stands)
-
-
-def _tidy(w: Workspace, lane: Lane) -> None:
-    """While the agent begins: what the landing will need, and what the lay-out left."""
-    w.checkout.refs.warm()
-    lane.tidy()
 
 
 def _with_known_model(w: Workspace, d: RunAgent) -> RunAgent:

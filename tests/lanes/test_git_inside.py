@@ -1,4 +1,4 @@
-"""What a keeper sends is looked at outside before anything of it counts."""
+"""What Git in a lane gives is looked at outside before anything of it counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.keeper_call import Keeper
+from ralphy.lanes.git_inside import GitInside
 from tests.conftest import RunGit
 
 
@@ -20,9 +20,8 @@ def raw_tree(repo: Path, name: str, oid: str) -> str:
     return subprocess.run(words, input=data, check=True, capture_output=True).stdout.decode().strip()
 
 
-def sent(keeper: Keeper, pack: Path, objects: int) -> None:
-    data = pack.read_bytes()
-    keeper._import([data[:50], data[50:]], objects)
+def imported(root: Path, pack: Path) -> None:
+    GitInside(discover(root), pack.parent, pack.parent, None)._import(pack)
 
 
 @pytest.fixture
@@ -32,8 +31,13 @@ def other(tmp_path: Path) -> Path:
     return path
 
 
-def packed(other: Path, name: str) -> tuple[str, Path]:
-    """(a tree with one file of that name, a pack of both)."""
+def packed(other: Path, name: str, objects: int) -> tuple[str, Path]:
+    """(a tree with one file of that name, a pack of both and of so many objects more)."""
+    more = []
+    for number in range(objects):
+        (other / "f").write_text(f"{number}")
+        words = ["git", "-C", str(other), "hash-object", "-w", "f"]
+        more.append(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     (other / "f").write_text(f"content of {name}")
     words = ["git", "-C", str(other), "hash-object", "-w", "f"]
     blob = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
@@ -41,36 +45,43 @@ def packed(other: Path, name: str) -> tuple[str, Path]:
     pack = other / "sent.pack"
     with pack.open("wb") as out:
         words = ["git", "-C", str(other), "pack-objects", "--stdout", "-q"]
-        subprocess.run(words, input=f"{blob}\n{tree}\n".encode(), stdout=out, check=True)
+        subprocess.run(words, input=f"{blob}\n{tree}\n{''.join(more)}".encode(), stdout=out, check=True)
     return tree, pack
 
 
-@pytest.mark.parametrize("objects", [2, 1000], ids=["unpacked", "kept as a pack"])
+@pytest.mark.parametrize("objects", [0, 100], ids=["unpacked", "kept as a pack"])
 @pytest.mark.parametrize("name", [".git", ".GIT", ".", "..", "a/b", "git~1"])
 def test_a_tree_with_a_forbidden_name_does_not_arrive(
-    git_repo: Path, git: RunGit, other: Path, tmp_path: Path, name: str, objects: int
+    git_repo: Path, git: RunGit, other: Path, name: str, objects: int
 ) -> None:
-    tree, pack = packed(other, name)
-    keeper = Keeper(discover(git_repo), tmp_path, tmp_path, None)
+    tree, pack = packed(other, name, objects)
     with pytest.raises(EnvironmentProblem):
-        sent(keeper, pack, objects)
+        imported(git_repo, pack)
     assert tree not in git("cat-file", "--batch-check", "--batch-all-objects")
 
 
-@pytest.mark.parametrize("objects", [2, 1000], ids=["unpacked", "kept as a pack"])
-def test_a_sound_tree_arrives(git_repo: Path, git: RunGit, other: Path, tmp_path: Path, objects: int) -> None:
-    tree, pack = packed(other, "fine")
-    sent(Keeper(discover(git_repo), tmp_path, tmp_path, None), pack, objects)
+@pytest.mark.parametrize("objects", [0, 100], ids=["unpacked", "kept as a pack"])
+def test_a_sound_tree_arrives(git_repo: Path, git: RunGit, other: Path, objects: int) -> None:
+    tree, pack = packed(other, "fine", objects)
+    imported(git_repo, pack)
     assert git("ls-tree", "--name-only", tree) == "fine"
 
 
-@pytest.mark.parametrize("objects", [2, 1000], ids=["unpacked", "kept as a pack"])
-def test_a_damaged_pack_does_not_arrive(git_repo: Path, git: RunGit, other: Path, tmp_path: Path, objects: int) -> None:
-    _, pack = packed(other, "fine")
+@pytest.mark.parametrize("objects", [0, 100], ids=["unpacked", "kept as a pack"])
+def test_a_damaged_pack_does_not_arrive(git_repo: Path, git: RunGit, other: Path, objects: int) -> None:
+    _, pack = packed(other, "fine", objects)
     before = git("cat-file", "--batch-check", "--batch-all-objects")
     pack.write_bytes(pack.read_bytes()[:-30])
     with pytest.raises(EnvironmentProblem):
-        sent(Keeper(discover(git_repo), tmp_path, tmp_path, None), pack, objects)
+        imported(git_repo, pack)
     # A blob alone, which nothing refers to, may have been written before the end was missing.
     assert [row for row in git("cat-file", "--batch-check", "--batch-all-objects").splitlines()
             if row not in before and " tree " in row] == []  # fmt: skip
+
+
+def test_a_link_in_the_place_of_a_pack_is_not_followed(git_repo: Path, other: Path) -> None:
+    _, pack = packed(other, "fine", 0)
+    link = other / "link"
+    link.symlink_to(pack)
+    with pytest.raises(OSError, match="symbolic"):
+        imported(git_repo, link)

@@ -1,8 +1,7 @@
-"""The two Git folders of a lane, written as plain files: no Git runs in them here, and nothing in them is read.
+"""The Git folder of a lane, written from nothing as plain files: no Git runs here, and nothing that was there is read.
 
-`own` serves the keeper and lasts as long as the lane; `git` is what agents and checks see, and is thrown away and
-written again each time. Both borrow the person's objects. Their settings are a short list of the person's: how files
-are written and compared, never a hook, a remote or a program that lies in the tree.
+It borrows the person's objects. Its settings are a short list of the person's: how files are written and compared,
+never a hook, a remote or a program that lies in the tree.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -26,8 +24,8 @@ _MOST_BORROWED, _MOST_MODULES = 32, 200
 _COPIED = re.compile(
     r"core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|whitespace"
     r"|checkroundtripencoding|longpaths|commentchar|quotepath)|filter\..+\.(clean|smudge|process|required)"
+    r"|user\.(name|email)"
 )
-_PERSON = re.compile(r"user\.(name|email)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,69 +133,30 @@ def _bytes(path: Path) -> bytes:
     return read_bounded(path, _MOST) or b""
 
 
-def write_own(folder: Path, person: PersonGit, seen_at: Path | None) -> None:
-    """The keeper's Git folder; what the keeper keeps in it stays.
+def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mapping[str, str], head: str) -> None:
+    """Write the Git folder, but for its index; what stood there goes.
 
-    Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies.
+    Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies. `refs` are ids of the
+    person's by their full names, `head` what HEAD says.
     """
-    _write(folder, person, seen_at, {
-        "HEAD": b"ref: refs/heads/lane\n",
-        "config": _config(person, _COPIED, seen_at or folder, {
-            "core.trustctime": "true", "core.checkstat": "default", "core.logallrefupdates": "false",
-            "core.excludesfile": os.devnull}),
-    })  # fmt: skip
-
-
-def write_git(
-    folder: Path, person: PersonGit, seen_at: Path | None, refs: Sequence[tuple[str, str]], branch: str, commit: str
-) -> None:
-    """The Git folder that agents and checks see, written from nothing, but for its index.
-
-    `refs` are (full name, id) of the person's. The one that was there is moved away, for `remove_old_git`.
-    """
-    if not remove_old_git(folder):
-        raise EnvironmentProblem("cannot be removed", where=str(_old(folder)))
-    with suppress(FileNotFoundError):
-        folder.rename(_old(folder))
-    named = {**dict(refs), **({f"refs/heads/{branch}": commit} if branch and commit else {})}
-    packed = "".join(f"{oid} {name}\n" for name, oid in sorted(named.items()))
-    both = re.compile(f"{_COPIED.pattern}|{_PERSON.pattern}")
-    _write(folder, person, seen_at, {
-        "HEAD": os.fsencode(f"ref: refs/heads/{branch}\n" if branch else f"{commit}\n"),
-        "packed-refs": os.fsencode(packed),
-        "config": _config(person, both, seen_at or folder, {"core.logallrefupdates": "true"}),
-    })  # fmt: skip
-
-
-def remove_old_git(folder: Path) -> bool:
-    """Remove what `write_git` has moved away, when nobody waits for it. Is it gone?"""
-    return remove(_old(folder))
-
-
-def _old(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.old")
-
-
-def _write(folder: Path, person: PersonGit, seen_at: Path | None, own: Mapping[str, bytes]) -> None:
-    """What both have in common, and each one's `own` files. It is done before each run of an agent: every file and
-    folder less is felt."""
-    for name in ("", "objects", "objects/info", "refs", "info", "ralphy"):
-        with suppress(FileExistsError):
-            os.mkdir(folder / name)  # noqa: PTH102 - pathlib asks twice
+    if not remove(folder):
+        raise EnvironmentProblem("cannot be removed", where=str(folder))
+    for name in ("objects/info", "refs", "info", "ralphy"):
+        (folder / name).mkdir(parents=True)
     places = [f"{seen_at}/{borrowed(number)}" if seen_at else str(path) for number, path in enumerate(person.objects)]
-    files = {
-        "objects/info/alternates": os.fsencode("".join(f"{place}\n" for place in places)),
+    files: Mapping[str, str | bytes] = {
+        "HEAD": f"{head}\n",
+        "packed-refs": "".join(f"{oid} {name}\n" for name, oid in sorted(refs.items())),
+        "config": _config(person, seen_at or folder),
+        "objects/info/alternates": "".join(f"{place}\n" for place in places),
         "info/exclude": b"\n".join(text for text in person.excludes if text),  # the repository's own line wins
         "ralphy/attributes": person.attributes[0],
         "info/attributes": person.attributes[1],
         "shallow": person.shallow,
-        **own,
     }
     for name, data in files.items():
         if data:
-            (folder / name).write_bytes(data)
-        else:
-            (folder / name).unlink(missing_ok=True)
+            (folder / name).write_bytes(data if isinstance(data, bytes) else os.fsencode(data))
 
 
 def borrowed(number: int) -> str:
@@ -205,14 +164,14 @@ def borrowed(number: int) -> str:
     return f"{BORROWED}-{number}" if number else BORROWED
 
 
-def _config(person: PersonGit, copied: re.Pattern[str], seen_at: Path, more: dict[str, str]) -> bytes:
+def _config(person: PersonGit, seen_at: Path) -> str:
     is_sha256 = person.object_format == "sha256"
-    first = {"core.repositoryformatversion": "1" if is_sha256 else "0", "core.bare": "false",
-             **({"extensions.objectformat": "sha256"} if is_sha256 else {}), "gc.auto": "0",
-             "core.fsmonitor": "false", "maintenance.auto": "false",
-             "core.attributesfile": str(seen_at / "ralphy" / "attributes")}  # fmt: skip
-    rows = {**{name: value for name, value in person.settings if copied.fullmatch(name)}, **first, **more}
-    return os.fsencode("".join(_row(name, value) for name, value in rows.items()))
+    own = {"core.repositoryformatversion": "1" if is_sha256 else "0", "core.bare": "false",
+           **({"extensions.objectformat": "sha256"} if is_sha256 else {}), "gc.auto": "0",
+           "core.fsmonitor": "false", "maintenance.auto": "false", "core.logallrefupdates": "true",
+           "core.attributesfile": str(seen_at / "ralphy" / "attributes")}  # fmt: skip
+    rows = {**{name: value for name, value in person.settings if _COPIED.fullmatch(name)}, **own}
+    return "".join(_row(name, value) for name, value in rows.items())
 
 
 def _row(name: str, value: str) -> str:
