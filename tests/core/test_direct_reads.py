@@ -12,7 +12,7 @@ ALLOWED = {
     "ralphy/resources.py": "Ralphy's own files",
     "ralphy/scaffold/writer.py": "Ralphy's own templates",
     "ralphy/processes/supervisor.py": "a script by itself",
-    "ralphy/processes/memory.py": "/proc",
+    "ralphy/processes/resource_limits.py": "/proc",
     "ralphy/sandbox/host_sockets.py": "/proc",
     "ralphy/lanes/other_paths.py": "/proc",
     "ralphy/files/safe_open.py": "the reader",
