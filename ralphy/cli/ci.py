@@ -53,6 +53,7 @@ def use_profile(call: Invocation, *, asked_for: bool, now: float) -> Ci | None:
     call.flags = {**flags_of(settings.config), **call.flags}
     call.deadline = now + profile.max_total_time
     _commit_as(profile.author)
+    call.look_again()  # Git's environment is another one now
     return profile
 
 

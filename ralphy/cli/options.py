@@ -50,6 +50,7 @@ class Invocation:
     output: Output
     flags: dict[str, object] = field(default_factory=dict)
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
+    _repository: Repository | None = None
     _features: list[Found] | None = None
     _ignored: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
@@ -57,127 +58,129 @@ class Invocation:
     deadline: float | None = None
 
     def repository(self) -> Repository:
-        return discover(self.directory)
+        """The repository that holds the directory; looked for once."""
+        if self._repository is None:
+            self._repository = discover(self.directory)
+        return self._repository
 
-    def settings(self, repository: Repository, feature: Feature | None = None) -> Settings:
+    def settings(self, feature: Feature | None = None) -> Settings:
         """Configuration of all levels; its warnings are said once."""
         folder = feature.folder if feature else None
-        found = load(repository.root, folder, env=os.environ, flags=self.flags)
+        found = load(self.repository().root, folder, env=os.environ, flags=self.flags)
         for warning in found.warnings:
             self.output.note(f"warning: {warning}")
-        if self._settings_branch is None and (branch := self._branch_with_settings(repository, found.config)):
+        if self._settings_branch is None and (branch := self._branch_with_settings(found.config)):
             self.output.note(
                 f"warning: the project's settings are on branch {branch}, not in this checkout: using defaults"
             )
         return found
 
-    def _branch_with_settings(self, repository: Repository, config: Config) -> str:
+    def _branch_with_settings(self, config: Config) -> str:
         """The branch that has the settings which this checkout lacks, or ""; looked up once."""
         if self._settings_branch is None:
-            with closing(Checkout.of(repository)) as checkout:
+            with closing(Checkout.of(self.repository())) as checkout:
                 self._settings_branch = branch_with_settings(checkout, config.git.branch_prefix)
         return self._settings_branch
 
-    def require_settings(self, repository: Repository) -> None:
+    def require_settings(self) -> None:
         """Raises Conflict where the project has settings on another branch alone: defaults may guard less."""
-        if branch := self._branch_with_settings(repository, self._config(repository)):
+        if branch := self._branch_with_settings(self._config()):
             raise Conflict(f"the project's settings are on branch {branch}, not in this checkout",
                            hint=f"git checkout {branch} -- .ralphy; ralphy init; git add .ralphy Makefile; "
                                 "git commit -m 'chore: set up Ralphy'")  # fmt: skip
 
-    def require_trusted(self, repository: Repository) -> None:
+    def require_trusted(self) -> None:
         """Note the repository's settings as the person's own, or end where they are not (exit code 4).
 
         Raises Conflict with what came from elsewhere, loosens what guards the person, and was never accepted.
         """
-        found = load(repository.root, None, env=os.environ)
+        root = self.repository().root
+        found = load(root, None, env=os.environ)
         if found.untrusted:
             listed = "\n  ".join(found.untrusted.values())
             raise Conflict(f"settings that came with this repository weaken your protection:\n  {listed}",
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
-        accept(repository.root, found.loosening, os.environ)
+        accept(root, found.loosening, os.environ)
 
-    def require_allowed(self, repository: Repository) -> None:
+    def require_allowed(self) -> None:
         """Raises Conflict where a person has to look first: at settings that came from elsewhere, or are missing."""
-        self.require_settings(repository)
-        self.require_trusted(repository)
+        self.require_settings()
+        self.require_trusted()
 
-    def require_nothing_begun(self, repository: Repository) -> None:
+    def require_nothing_begun(self) -> None:
         """Raises Conflict in the middle of a merge, rebase or bisect: a feature that is made then could not begin."""
-        if operation := begun_by_person(repository):
-            raise Conflict(f"{operation} in {repository.root} is in progress", hint="finish or abort it first")
+        if operation := begun_by_person(self.repository()):
+            raise Conflict(f"{operation} in {self.repository().root} is in progress", hint="finish or abort it first")
 
-    def feature(self, repository: Repository, name: str | None) -> Feature:
+    def feature(self, name: str | None) -> Feature:
         """The feature called `name`, wherever it is; without a name, the only one that is open."""
         if name is None:
-            return self.only(repository).feature
+            return self.only().feature
         try:
-            return find(repository.root, self._config(repository).project.features_dir, name, self.directory)
+            return find(self.repository().root, self._config().project.features_dir, name, self.directory)
         except NotFound:
-            if found := self.find_feature(repository, name):
+            if found := self.find_feature(name):
                 return found.feature
             raise
 
-    def find_feature(self, repository: Repository, name: str) -> Found | None:
+    def find_feature(self, name: str) -> Found | None:
         """The feature of that name and its life, wherever it is."""
-        return next((found for found in self.features(repository) if found.feature.name == name), None)
+        return next((found for found in self.features() if found.feature.name == name), None)
 
-    def only(self, repository: Repository) -> Found:
+    def only(self) -> Found:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
-        return only_open(self.features(repository), self._config(repository).project.features_dir)
+        return only_open(self.features(), self._config().project.features_dir)
 
     def meant(self, name: str | None) -> list[str | None]:
         """The features that a command is about which only reads: the named one, or all that are open."""
         if name is not None:
             return [name]
-        found = self.features(self.repository())
+        found = self.features()
         several = [one.feature.name for one in found if one.life.is_open] or [one.feature.name for one in found]
         return [*several] if len(several) > 1 else [None]
 
     def is_feature(self, word: str) -> bool:
         """Is a word the name of a feature, or the path of its folder?"""
         try:
-            self.feature(self.repository(), word)
+            self.feature(word)
         except (NotFound, InvalidInput):
             return False
         return True
 
-    def features(self, repository: Repository) -> list[Found]:
+    def features(self) -> list[Found]:
         """All features of the repository; looked up once. A folder that is none for its name alone is said once."""
         if self._features is None:
-            self.tell_ignored(repository)
-            with closing(Checkout.of(repository)) as checkout:
-                self._features = features_of(checkout, self._config(repository))
+            self.tell_ignored()
+            with closing(Checkout.of(self.repository())) as checkout:
+                self._features = features_of(checkout, self._config())
         return self._features
 
-    def tell_ignored(self, repository: Repository) -> None:
+    def tell_ignored(self) -> None:
         """Say which folders would be features if it were not for their names, each once."""
-        folder = self._config(repository).project.features_dir
-        for name in (name for name in ignored(repository.root, folder) if name not in self._ignored):
+        root, folder = self.repository().root, self._config().project.features_dir
+        for name in (name for name in ignored(root, folder) if name not in self._ignored):
             self._ignored.add(name)
-            error = misnamed(repository.root / folder / name)
+            error = misnamed(root / folder / name)
             self.output.note(f"warning: {folder}/{name} is ignored: {error}; rename it: {error.hint}")
 
     def look_again(self) -> None:
-        """Forget which features there are: time has passed."""
-        self._features = None
+        """Forget what the repository and its features are: time has passed."""
+        self._repository = self._features = None
 
-    def _config(self, repository: Repository) -> Config:
+    def _config(self) -> Config:
         """The configuration without that of any feature; its warnings are said by `settings`."""
-        return load(repository.root, None, env=os.environ, flags=self.flags).config
+        return load(self.repository().root, None, env=os.environ, flags=self.flags).config
 
     def workspace(self, name: str | None) -> Workspace:
         """The feature opened: its configuration read, its checks known; nothing written."""
-        repository = self.repository()
-        return self.open(Checkout.of(repository), self.feature(repository, name))
+        return self.open(Checkout.of(self.repository()), self.feature(name))
 
     def opened(self, name: str | None) -> tuple[Found | None, Workspace]:
         """Where the feature is, and its workspace; no Found for a folder outside of the features'."""
-        repository = self.repository()
-        feature = self.feature(repository, name)
-        found = self.find_feature(repository, feature.name)
+        feature = self.feature(name)
+        found = self.find_feature(feature.name)
         is_listed = found is not None and found.feature.path == feature.path
-        return found if is_listed else None, self.open(Checkout.of(repository), feature)
+        return found if is_listed else None, self.open(Checkout.of(self.repository()), feature)
 
     @contextmanager
     def seen(self, name: str | None, *, review: bool = True) -> Iterator[tuple[Workspace, Snapshot]]:
@@ -188,7 +191,7 @@ class Invocation:
 
     def lay_out(self, workspace: Workspace) -> None:
         """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""
-        found = self.find_feature(workspace.repository, workspace.feature.name)
+        found = self.find_feature(workspace.feature.name)
         if found and found.at and found.feature.path == workspace.feature.path:
             exclude(workspace.repository, f"{workspace.feature.path}/")
             lay_out(workspace, found.at)
@@ -215,15 +218,15 @@ class Invocation:
             yield w, snapshot
 
     def open(self, checkout: Checkout, feature: Feature) -> Workspace:
-        config, checks = self._effective(checkout.repository, feature)
+        config, checks = self._effective(feature)
         return open_workspace(checkout, feature, config, checks, dict(os.environ))
 
-    def _effective(self, repository: Repository, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
+    def _effective(self, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
         """Configuration and checks: worked out once for all features that have no configuration of their own."""
         own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
         if own not in self._known:
-            config = self.settings(repository, feature).config
-            self._known[own] = (config, checks_of(repository, config))
+            config = self.settings(feature).config
+            self._known[own] = (config, checks_of(self.repository(), config))
         return self._known[own]
 
 
@@ -271,7 +274,7 @@ def _features_begun(_: click.Context, __: click.Parameter, word: str) -> list[st
     """The names of features that begin so, for a shell; none where that cannot be told."""
     try:
         call = Invocation(Path.cwd(), Output(quiet=True))
-        return [name for found in call.features(call.repository()) if (name := found.feature.name).startswith(word)]
+        return [name for found in call.features() if (name := found.feature.name).startswith(word)]
     except (RalphyError, OSError):
         return []
 

@@ -35,7 +35,7 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     --parts names the lines that no test needs. It takes at least one run of the story's tests for each change.
     """
     repository = call.repository()
-    call.require_trusted(repository)
+    call.require_trusted()
     rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
     if not rows and if_any:
         return call.output.answer("prove", "no story landed there", stories=[])
@@ -63,8 +63,8 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
         if rows := _between(repository, base, "HEAD"):
             return rows
         with suppress(NotFound, InvalidInput):  # none, or more than one
-            what = call.only(repository).feature.name
-    found = call.find_feature(repository, what) if what else None
+            what = call.only().feature.name
+    found = call.find_feature(what) if what else None
     tip = f"refs/heads/{found.branch}" if found and found.has_branch else "HEAD"
     rows = [row for row in _between(repository, base, tip) if row[0] == what]
     return rows or _merged(repository, what or "")
@@ -89,8 +89,8 @@ def _between(repository: Repository, base: str, head: str) -> list[tuple[str, St
 def _base(call: Invocation, repository: Repository) -> str:
     """The base branch, here or at the remote: set, or usual, or recorded in a prd.json. The remote's where there is no
     other, as in CI."""
-    set_one = call.settings(repository).config.git.base
-    recorded = (found.base for found in call.features(repository))
+    set_one = call.settings().config.git.base
+    recorded = (found.base for found in call.features())
     names = (set_one,) if set_one else dict.fromkeys((*USUAL_BASES, *recorded))
     refs = [f"refs/{place}{name}" for name in names for place in ("heads/", "remotes/origin/")]
     found = next((ref for ref in refs if git.resolve(repository, ref)), "")

@@ -56,7 +56,7 @@ def logs(
     if raw and call.output.as_json:
         raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
     repository = call.repository()
-    features, story_id = _addressed(call, repository, story, feature)
+    features, story_id = _addressed(call, story, feature)
     journal = RunLines(repository)
 
     def show(lines: Iterable[Line], most: int | None = None) -> None:
@@ -124,16 +124,14 @@ def _runs_of(features: Sequence[Feature]) -> list[Run]:
     return sorted((run for feature in features for run in runs(feature)), key=lambda run: run.folder.name)
 
 
-def _addressed(
-    call: Invocation, repository: Repository, word: str | None, feature: str | None
-) -> tuple[list[Feature], str]:
+def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple[list[Feature], str]:
     """The features and the story ("" for all) that are meant: a word may be either, or feature/story."""
     story = ""
     if word is not None and feature is None and call.is_feature(word):
         feature = word
     elif word is not None:
         story, feature = named_story(call, word, feature)
-    return [call.feature(repository, name) for name in call.meant(feature)], story
+    return [call.feature(name) for name in call.meant(feature)], story
 
 
 class Attempts(Group):
@@ -156,11 +154,10 @@ def attempts() -> None:
 @with_options
 def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
-    repository = call.repository()
-    features, story_id = _addressed(call, repository, story, feature)
+    features, story_id = _addressed(call, story, feature)
 
     def show(name: str | None) -> int:
-        found = kept(repository, name or "", story_id)
+        found = kept(call.repository(), name or "", story_id)
         heading = [f"{name}:"] if len(features) > 1 else []
         said = [*heading, *(map(_described, found) if found else ["no attempts kept"])]
         return call.output.answer("attempts", said, feature=name, attempts=[_row(attempt) for attempt in found])
@@ -209,7 +206,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
         word, number = f"{parts[2]}/{parts[3]}", int(parts[4].removeprefix("attempt-"))
     story, feature = named_story(call, word, None)
     repository = call.repository()
-    folder = call.feature(repository, feature)
+    folder = call.feature(feature)
     return repository, one_kept(repository, folder.name, story, number)
 
 

@@ -34,7 +34,7 @@ def gc(call: Invocation, dry_run: bool) -> int:
     repository to be idle.
     """
     repository = call.repository()
-    config = call.settings(repository).config
+    config = call.settings().config
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
         litter = housekeeping.look(checkout, config, pool, time.time())
         files = {kind: [*map(str, paths)] for kind, paths in litter.files.items()}
@@ -70,7 +70,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool
     if dry_run and not prunes:
         raise InvalidInput("--dry-run goes with --prune")
     repository = call.repository()
-    folder = lanes_folder(repository, call.settings(repository).config.lanes, os.environ)
+    folder = lanes_folder(repository, call.settings().config.lanes, os.environ)
     if prunes:
         return _prune(call, folder, dry_run=dry_run)
     pool = Pool(repository, folder, None, "moderate")

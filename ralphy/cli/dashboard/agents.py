@@ -25,7 +25,7 @@ class Agents:
     def __init__(self, call: Invocation, name: str) -> None:
         self.name = name
         self._repository = call.repository()
-        self._feature = call.feature(self._repository, name)
+        self._feature = call.feature(name)
         self._journal = RunLines(self._repository)
         self._readers: dict[str, Reader] = {}
         self._night = Night(began=0.0)
@@ -58,7 +58,7 @@ class Agents:
 def log_of(call: Invocation, name: str, story: str) -> list[str]:
     """The last lines of a story's runs, or of the feature's newest run."""
     repository = call.repository()
-    feature, journal = call.feature(repository, name), RunLines(repository)
+    feature, journal = call.feature(name), RunLines(repository)
     journal.read_on()
     found = runs(feature)
     chosen = [run for run in found if story in (run.story, run.step)] if story else found[-1:]

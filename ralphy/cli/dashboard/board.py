@@ -72,7 +72,7 @@ class WatchedFeature:
 def board_of(call: Invocation, feature: str | None) -> Board:
     """The features, and all of one of them: of the named one, or of the one that needs a person first."""
     call = again(call)
-    values = [_standing(call, found.feature.name) for found in call.features(call.repository())]
+    values = [_standing(call, found.feature.name) for found in call.features()]
     inbox = [_inbox_row(value) for value in values]
     inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
     name = feature or (inbox[0]["feature"] if inbox else "")

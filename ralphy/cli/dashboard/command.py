@@ -27,8 +27,8 @@ def dashboard(
     """You can approve, reject, answer and stop from there. Serves the page on 127.0.0.1 and prints its address, until
     Ctrl-C. It needs the extra web. --json prints what the page shows, once.
     """
-    repository = call.repository()
-    name = call.feature(repository, feature).name if feature else ""
+    call.repository()  # or there is none to show
+    name = call.feature(feature).name if feature else ""
     if call.output.as_json and not web:
         call.output.data("", WatchedFeature(call, name).board())
         return ExitCode.DONE

@@ -77,6 +77,6 @@ def _problem(feature: str, error: dict[str, object]) -> Board:
 def _folders(call: Invocation) -> list[Path]:
     """Where everything happens that a board shows."""
     repository = call.repository()
-    features = repository.root / call.settings(repository).config.project.features_dir
+    features = repository.root / call.settings().config.project.features_dir
     wanted = (features, repository.state_dir, repository.common_dir / "refs" / "heads")
     return [folder for folder in wanted if folder.is_dir()] or [repository.root]

@@ -46,7 +46,7 @@ def decompose(
     text = _read(call.directory / prd)
     if granularity:
         call.flags["stories.granularity"] = granularity
-    config = call.settings(repository).config
+    config = call.settings().config
     if config.verify.prd == "reject" and (found := faults(text)):
         raise InvalidInput("; ".join(found), where=prd)
     features = repository.root / config.project.features_dir
@@ -58,7 +58,7 @@ def decompose(
         return call.output.answer("decompose", said, feature=feature, dry_run=True, stories=[], said=said,
                                   granularity=config.stories.granularity)  # fmt: skip
     if is_new:
-        call.require_nothing_begun(repository)
+        call.require_nothing_begun()
         made = feature_of_prd(features, feature, text)
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()

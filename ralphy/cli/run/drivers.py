@@ -129,7 +129,7 @@ def start(
 def _require_feature(call: Invocation, word: str) -> None:
     """Raises NotFound for a word that names no feature: it may be meant as a description."""
     try:
-        call.feature(call.repository(), word)
+        call.feature(word)
     except NotFound as error:
         more = f'a description has a space: ralphy start "{word} what should be built"'
         raise NotFound(str(error), hint=f"{error.hint}; {more}") from None
@@ -153,10 +153,10 @@ def _would_make(call: Invocation, description: str, name: str | None) -> int:
 
 def _make_feature(call: Invocation, description: str, name: str | None) -> str:
     repository = call.repository()
-    features_dir = call.settings(repository).config.project.features_dir
+    features_dir = call.settings().config.project.features_dir
     if description in ignored(repository.root, features_dir):
         raise misnamed(repository.root / features_dir / description)
-    call.require_nothing_begun(repository)
+    call.require_nothing_begun()
     name = name or slug(description)
     prd = new_feature(repository.root / features_dir, name, description)
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
@@ -189,7 +189,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     if not feature and not chosen and (ended := _nothing_open(call)):
         return call.output.answer("loop", ended, reason=ended)
     if len(chosen) < 2 or asks:  # who can be asked names the feature
-        chosen = [call.feature(repository, feature)]
+        chosen = [call.feature(feature)]
     else:
         _require_fit_for_all(chosen, session, limits)
     runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(chosen) > 1)
@@ -198,11 +198,11 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
             for one in chosen:
                 w = _opened(call, checkout, one, session)
                 before = f"{one.name}: " if len(chosen) > 1 else ""
-                show_plan(call, w, call.find_feature(repository, one.name), before)
+                show_plan(call, w, call.find_feature(one.name), before)
             return ExitCode.DONE
-        call.require_allowed(repository)
+        call.require_allowed()
         if len(chosen) > 1:
-            config, now = call.settings(repository).config, time.time()
+            config, now = call.settings().config, time.time()
             return runner.run_every(checkout, replace(session, until=until_of(call, config, now), began=now))
         w = _opened(call, checkout, chosen[0], session)
         if limits.get("reset_circuit"):
@@ -230,7 +230,7 @@ def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[s
 
 def _nothing_open(call: Invocation) -> str:
     """What to say where every feature is finished; "" where there is none at all."""
-    features = call.features(call.repository())
+    features = call.features()
     said = ", ".join(f"{found.feature.name} is {found.life.value}" for found in features[:10])
     return f"nothing to do: {said}" if said else ""
 
@@ -260,9 +260,9 @@ def watch(call: Invocation, **limits: Any) -> int:
     call.flags.update(_flags(limits))
     use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()
-    features_dir = call.settings(repository).config.project.features_dir
-    call.require_allowed(repository)
-    call.tell_ignored(repository)
+    features_dir = call.settings().config.project.features_dir
+    call.require_allowed()
+    call.tell_ignored()
     runner = Runner(call, PATIENT, named=True)
 
     def attended(feature: Feature) -> Workspace:

@@ -105,9 +105,8 @@ def notify(call: Invocation, tests: bool) -> int:
     """The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with
     5. Where none is set, it says how to set one.
     """
-    repository = call.repository()
-    settings = call.settings(repository).config.notify
-    found = _receivers(call, repository, settings)
+    settings = call.settings().config.notify
+    found = _receivers(call, call.repository(), settings)
     if not found:
         return call.output.answer("notify", _NOBODY, receivers=[], events=list(settings.events))
     rows = [(one.name, _tried(one) if tests else "") for one in found]

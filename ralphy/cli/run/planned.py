@@ -26,7 +26,7 @@ def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str =
 
 def tell_plan(call: Invocation, w: Workspace) -> None:
     """What a person is told before the first agent is paid: what is planned, what it may cost, and what ends it."""
-    s = seen(w, call.find_feature(w.repository, w.feature.name))
+    s = seen(w, call.find_feature(w.feature.name))
     plan = plan_of(s, w.config)
     if plan.expected is None:
         return

@@ -34,7 +34,7 @@ from ralphy.pipeline.model import Session
 
 def open_features(call: Invocation) -> list[Feature]:
     """The features that there is anything left to do for."""
-    return [found.feature for found in call.features(call.repository()) if found.life.is_open]
+    return [found.feature for found in call.features() if found.life.is_open]
 
 
 class Runner:

@@ -66,7 +66,7 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
 
     `only` is the story to do, "" for the next one. `loop` names the session.
     """
-    call.require_allowed(call.repository())
+    call.require_allowed()
     with call.edited(feature, "session") as (w, s):
         mode, why = mode_of(s, w.config, wanted)
         said = {"feature": s.feature, "mode": mode, "why": why}
@@ -106,7 +106,7 @@ def on_stop(call: Invocation, root: Path, loop: SessionLoop, given: Mapping[str,
     """What the Stop hook answers: a block feeds the next prompt, a message lets the session stop."""
     promised = promises(given)
     try:
-        call.require_allowed(call.repository())
+        call.require_allowed()
         with call.edited(loop.feature, "session") as (w, s):
             judged = _judged(w, s, loop, promised)
             following, why_over = _next(w, judged, promised)

@@ -55,8 +55,8 @@ def checks_run(call: Invocation) -> Iterator[tuple[str, Finding]]:
         return
     call.output.note("running the checks once (--no-checks leaves that out)")
     try:
-        call.require_trusted(repository)
-        place = Place(repository, call.settings(repository).config, os.environ)
+        call.require_trusted()
+        place = Place(repository, call.settings().config, os.environ)
         with workspace_of(place) as (w, _), Lock(repository.checkout_dir / "lock", "doctor"):
             tree = w.objects.tree_of(head)
             lay_out_clean(w, tree, head)

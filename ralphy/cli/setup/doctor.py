@@ -70,7 +70,7 @@ def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:
         return
     yield "repository", Finding(str(repository.root))
     try:
-        place = Place(repository, call.settings(repository).config, os.environ)
+        place = Place(repository, call.settings().config, os.environ)
     except RalphyError as error:
         yield "settings", of_error(error, fix="ralphy validate")
         place = Place(repository, Config(), os.environ, has_settings=False)

@@ -38,7 +38,7 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     feature: its branch begins with that commit. With --quiet it says only what is missing.
     """
     repository = call.repository()
-    config = call.settings(repository).config
+    config = call.settings().config
     found = detect_stack(repository.root, prefer=config.stack.language)
     changes = planned(repository.root, config, found, with_ci=ci)
     mixed = _mixed(repository, changes)
@@ -107,7 +107,7 @@ def init_prompts(call: Invocation, force: bool) -> int:
 def detect(call: Invocation, save: bool) -> int:
     """Shows the evidence, too; runs nothing."""
     repository = call.repository()
-    found = detect_stack(repository.root, prefer=call.settings(repository).config.stack.language)
+    found = detect_stack(repository.root, prefer=call.settings().config.stack.language)
     is_saved, said = _save(repository.root, found) if save else (False, "")
     lines = [*_described(found), *([said] if said else [])]
     return call.output.answer("detect", "\n".join(lines), **asdict(found), saved=is_saved, said=said)

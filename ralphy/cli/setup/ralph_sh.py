@@ -21,7 +21,7 @@ from ralphy.scaffold.ralph_script import ralph_files, write_ralph_files
 def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: bool) -> int:
     """It is written for this repository's stack, needs bash, git, jq and claude, and reads the prd.json beside it. It
     has no sandbox, budget or proof of Ralphy's."""
-    folder = call.directory / output if output else call.feature(call.repository(), feature).folder
+    folder = call.directory / output if output else call.feature(feature).folder
     done = write_script(call, folder, force=force)
     following = _following(call, folder)
     lines = [*(f"{how} {folder / name}" for name, how in done), *(f"next: {step}" for step in following)]
@@ -32,7 +32,7 @@ def ralph_sh(call: Invocation, feature: str | None, output: str | None, force: b
 def write_script(call: Invocation, folder: Path, *, force: bool = False) -> list[tuple[str, str]]:
     """Write both files into the folder, for this repository's stack; (name, what was done) for each."""
     repository = call.repository()
-    config = call.settings(repository).config
+    config = call.settings().config
     found = detect(repository.root, prefer=config.stack.language)
     files = ralph_files(
         name=config.project.name or repository.root.name, language=config.stack.language or found.language,

@@ -24,7 +24,6 @@ from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
-from ralphy.git.commands import Repository
 from ralphy.scaffold.writer import refuse_links
 
 
@@ -49,7 +48,7 @@ def show(call: Invocation, feature: str | None, origin: bool) -> int:
 
     Later places win: default, your own file, .ralphy/config.yaml, the feature's, RALPHY_<SECTION>_<KEY>.
     """
-    found = _in_force(call, call.repository(), feature)
+    found = _in_force(call, feature)
     values = _values(found.config)
     width = max(map(len, values))
     lines = [f"{name:<{width}}  {flow(value)}" for name, value in values.items()]
@@ -60,8 +59,8 @@ def show(call: Invocation, feature: str | None, origin: bool) -> int:
     return call.output.answer("config", "\n".join(lines), feature=feature, settings=_plain(rows))
 
 
-def _in_force(call: Invocation, repository: Repository, feature: str | None) -> Settings:
-    return call.settings(repository, call.feature(repository, feature) if feature else None)
+def _in_force(call: Invocation, feature: str | None) -> Settings:
+    return call.settings(call.feature(feature) if feature else None)
 
 
 def _values(config: Config) -> dict[str, object]:
@@ -85,7 +84,7 @@ def _plain(value: Any) -> Any:
 def get(call: Invocation, key: str, feature: str | None) -> int:
     """Print the value of one setting, such as limits.max_attempts."""
     name = named(key).dotted
-    found = _in_force(call, call.repository(), feature)
+    found = _in_force(call, feature)
     value = _values(found.config)[name]
     said = value if isinstance(value, str) else flow(value)
     return call.output.answer("config-get", said, name=name, value=_plain(value), origin=found.sources[name])
@@ -104,20 +103,20 @@ def set_(call: Invocation, key: str, value: str) -> int:
     field = named(key)
     wanted = _typed(field, value)
     repository = call.repository()
-    call.require_settings(repository)
+    call.require_settings()
     if field.dotted.startswith("models."):
-        _require_models(field.dotted, wanted, call.settings(repository).config.agent.preset)
+        _require_models(field.dotted, wanted, call.settings().config.agent.preset)
     path = repository.root / CONFIG
     refuse_links(repository.root, CONFIG)
-    is_trusted = not call.settings(repository).untrusted
+    is_trusted = not call.settings().untrusted
     before = read_bounded(path, CONFIG_BYTES, where=CONFIG)
     after = with_setting(before or b"", CONFIG, field, wanted)
     if after != before:
         path.parent.mkdir(exist_ok=True)
         replace_file(path, after)
     if is_trusted:  # what a person types is their own
-        accept_settings(repository.root, call.settings(repository).loosening, os.environ)
-    origin = call.settings(repository).sources[field.dotted]
+        accept_settings(repository.root, call.settings().loosening, os.environ)
+    origin = call.settings().sources[field.dotted]
     said = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
     if not origin.startswith(f"{CONFIG}:"):
         said += f"\nno effect here: {origin} decides" if origin != "default" else ""

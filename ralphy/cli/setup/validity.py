@@ -23,7 +23,6 @@ from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.git_places import find_root
 from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import walk
-from ralphy.git.commands import Repository
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
 
@@ -89,7 +88,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
         given = call.directory / target
         if given.is_file() or given.suffix:
             return [given]
-        folder = call.feature(call.repository(), target)
+        folder = call.feature(target)
         files = [path for path in map(folder.file, _OF_FEATURE) if path.exists()]
         found = [*files, *own_prompts(folder.private / "prompts")]
         hint = f"write {folder.in_repository('PRD.md')}, then: ralphy start {target}"
@@ -104,7 +103,7 @@ def all_files(call: Invocation) -> Iterator[Path]:
     repository = call.repository()
     paths = {found.path: None for found in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
-    features = _features_dir(call, repository)
+    features = _features_dir(call)
     wanted += [path for path in paths if path.startswith(f"{features}/")
                and path.endswith("/PRD.md") and f"{path[:-6]}SPEC.md" not in paths]  # fmt: skip
     folders = {(repository.root / path).parent for path in paths if "/.ralphy/prompts/" in f"/{path}"}
@@ -122,14 +121,14 @@ def all_files(call: Invocation) -> Iterator[Path]:
 def _misnamed(call: Invocation) -> list[_Verdict]:
     """The folders that are no features because of their names alone."""
     repository = call.repository()
-    folder = _features_dir(call, repository)
+    folder = _features_dir(call)
     return [_Verdict(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
             for name in ignored(repository.root, folder)]  # fmt: skip
 
 
-def _features_dir(call: Invocation, repository: Repository) -> str:
+def _features_dir(call: Invocation) -> str:
     try:
-        return call.settings(repository).config.project.features_dir
+        return call.settings().config.project.features_dir
     except RalphyError:  # of settings that are wrong; they are said by themselves
         return "docs/features"
 
@@ -138,7 +137,7 @@ def _bases(call: Invocation) -> Collection[str]:
     """The branches that no story's work may be on: the repository's own, where there is one."""
     try:
         repository = call.repository()
-        base = fixed_base(repository, call.settings(repository).config)
+        base = fixed_base(repository, call.settings().config)
     except RalphyError:  # outside of a repository, or with settings that are wrong: they are said by themselves
         base = ""
     return (base,) if base else USUAL_BASES

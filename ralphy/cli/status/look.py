@@ -115,7 +115,7 @@ def bare(call: Invocation) -> int:
         sys.stdout.write(f"{context.parent.get_help()}\n")
         return ExitCode.DONE
     try:
-        if call.features(call.repository()):
+        if call.features():
             return _status_all(call)
     except NotFound:
         pass  # not in a repository
@@ -144,7 +144,7 @@ def status(call: Invocation, feature: str | None, every: bool, under: str | None
 
 def _are_several(call: Invocation) -> bool:
     """Is there no feature yet, or more than one that could be meant?"""
-    return not call.features(call.repository()) or len(call.meant(None)) > 1
+    return not call.features() or len(call.meant(None)) > 1
 
 
 def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _inbox(call: Invocation, at: str = "") -> tuple[list[str], list[dict[str, An
     A feature that cannot be looked at hides no other: its error is its line, and the exit code.
     """
     values, code = [], int(ExitCode.DONE)
-    for found in call.features(call.repository()):
+    for found in call.features():
         try:
             values.append(standing(call, found.feature.name))
         except RalphyError as error:

@@ -49,8 +49,7 @@ def import_(
     found, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "", tag)
     text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
     _require_valid(plan, source)
-    repository = call.repository()
-    features = repository.root / call.settings(repository).config.project.features_dir
+    features = call.repository().root / call.settings().config.project.features_dir
     feature = name or slug(plan.project or path.resolve().stem)
     if (features / feature / "prd.json").exists():
         raise Conflict("the feature has a prd.json already", where=str(features / feature), hint="--name NAME")

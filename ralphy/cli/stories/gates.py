@@ -129,7 +129,7 @@ def stop(call: Invocation, feature: str | None) -> int:
     Raises NotFound if none works here, or on another feature than the one that is named.
     """
     repository = call.repository()
-    wanted = call.feature(repository, feature).name if feature is not None else ""
+    wanted = call.feature(feature).name if feature is not None else ""
     note = holder(repository.checkout_dir / "lock")
     pid, purpose = note.get("pid"), note.get("purpose")
     if not note or not isinstance(pid, int) or pid <= 1:
