@@ -73,8 +73,8 @@ def logs(
     found = [run for folder in features for run in _chosen(runs(folder), story_id)]
     if not found:
         names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
-        name = f" {features[0].name}" if len(features) == 1 else ""
-        raise NotFound(f"no saved run of {names}", hint=f"ralphy why{name}")
+        hint = f"ralphy why {features[0].name}" if len(features) == 1 else "ralphy why"
+        raise NotFound(f"no saved run of {names}", hint=hint)
     journal.read_on()
     show((line for run in found for line in journal.log(run).new(is_over=True)), tail)
     return ExitCode.DONE
