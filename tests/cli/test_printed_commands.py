@@ -20,7 +20,7 @@ from tests.cli.conftest import Call, Make
 from tests.engine.building import ROOT, Project, story
 
 # What is not printed as a command to type: words of other tools, pages and marks that are made of names.
-NOT_PRINTED = ("cli/commands.py", "cli/man_pages.py", "cli/about.py", "cli/examples.py", "prompts/render.py",
+NOT_PRINTED = ("cli/commands.py", "cli/about.py", "cli/examples.py", "prompts/render.py",
                "cli/run/in_ci.py", "scaffold/config_template.py")  # fmt: skip
 # What stands in the place of a value: its expression, or else a part of it -> a value of it. The first counts.
 EXACT = {"at": "docs/features/csv/PRD.md", "under": "./", "word": "Fix", "option": "--reset-circuit",
