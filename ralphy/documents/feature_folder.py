@@ -10,7 +10,7 @@ import stat
 import time
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -31,7 +31,6 @@ _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
 _PLACES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
 _FOLDERS = ("stories", ".ralphy")
 _MARKER_BYTES = 64 * 1024
-_TICK_NS = 20_000_000
 
 
 def artifact_names() -> tuple[str, ...]:
@@ -143,34 +142,15 @@ def _holds_documents(folder: Path) -> bool:
     return any((folder / file).exists() for file in _DOCUMENTS)
 
 
-@dataclass(slots=True)
-class Digests:
-    """Digests of files, computed again only when a file's stat has changed."""
+def artifact_digest(data: bytes) -> str:
+    """The digest by which an artifact's bytes are known: sha256, hex."""
+    return hashlib.sha256(data).hexdigest()
 
-    _known: dict[Path, tuple[tuple[int, ...], Artifact]] = field(default_factory=dict)
 
-    @staticmethod
-    def of(data: bytes) -> str:
-        """The digest by which an artifact's bytes are known: sha256, hex."""
-        return hashlib.sha256(data).hexdigest()
-
-    def artifact(self, path: Path) -> Artifact | None:
-        """Digest and ctime of a regular file with something in it; None for all else."""
-        seen = signature(path)
-        if seen is None:
-            self._known.pop(path, None)
-            return None
-        known = self._known.get(path)
-        if known and known[0] == seen:
-            return known[1]
-        data = read_regular(path)
-        if not data or not data.strip():
-            return None
-        found = Artifact(self.of(data), seen[4])
-        # The clock of the file system ticks slowly: a change in the same tick would look like none.
-        if time.time_ns() - seen[4] > _TICK_NS:
-            self._known[path] = (seen, found)
-        return found
+def read_artifact(path: Path) -> Artifact | None:
+    """Digest and ctime of a regular file with something in it; None for all else."""
+    seen, data = signature(path), read_regular(path)
+    return Artifact(artifact_digest(data), seen[4]) if seen and data and data.strip() else None
 
 
 def obstructions(feature: Feature) -> tuple[str, ...]:

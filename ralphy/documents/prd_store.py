@@ -53,19 +53,10 @@ class PrdStore:
         """Is the file still the one that was last read or written here?"""
         return signature(self.path) == self._seen
 
-    def save(self, prd: Prd, *, durable: bool = True) -> bytes:
+    def save(self, prd: Prd) -> bytes:
         """Replace the file; gives the bytes that are there now."""
         data = dump(prd.raw)
-        self.put(prd, data, durable=durable)
-        return data
-
-    def put(self, prd: Prd, data: bytes, *, durable: bool = True) -> None:
-        """Replace the file by bytes that `dump` made of this value before."""
-        replace_file(self.path, data, durable=durable)
-        if durable:
-            sync_folder(self.path.parent)
-        self.adopt(prd, data)
-
-    def adopt(self, prd: Prd, data: bytes) -> None:
-        """Know that the file now holds these bytes, and what they say."""
+        replace_file(self.path, data)
+        sync_folder(self.path.parent)
         self._seen, self._prd, self._digest = signature(self.path), prd, hashlib.sha256(data).hexdigest()
+        return data

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.documents import feature_folder as adapter
-from ralphy.documents.feature_folder import Digests, Feature, find, listed, read_marker
+from ralphy.documents.feature_folder import Feature, artifact_digest, find, listed, read_artifact, read_marker
 from ralphy.errors import InvalidInput, NotFound
-from ralphy.files.atomic import signature
 from ralphy.pipeline.model import Marker
 
 FEATURES = "docs/features"
@@ -125,34 +123,18 @@ def test_only_folders_with_something_to_work_on_are_listed(root: Path) -> None:
 
 
 def test_an_artifact_is_known_by_its_bytes(tmp_path: Path) -> None:
-    path, digests = tmp_path / "SPEC.md", Digests()
-    assert digests.artifact(path) is None
+    path = tmp_path / "SPEC.md"
+    assert read_artifact(path) is None
     path.write_text("# One\n")
-    one = digests.artifact(path)
+    one = read_artifact(path)
     assert one is not None
-    assert one.digest == Digests.of(b"# One\n")
+    assert one.digest == artifact_digest(b"# One\n")
     assert one.ctime_ns == path.stat().st_ctime_ns
     path.write_text("# Two\n")
-    two = digests.artifact(path)
-    assert two and two.digest == Digests.of(b"# Two\n")
+    two = read_artifact(path)
+    assert two and two.digest == artifact_digest(b"# Two\n")
     path.unlink()
-    assert digests.artifact(path) is None
-
-
-def test_a_change_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most kernels stamp files with a clock of 4 ms; here it is made so."""
-
-    def coarse(path: Path) -> tuple[int, ...] | None:
-        seen = signature(path)
-        return seen and (*seen[:3], *(moment - moment % 4_000_000 for moment in seen[3:]))
-
-    monkeypatch.setattr(adapter, "signature", coarse)
-    path, digests = tmp_path / "SPEC.md", Digests()
-    for n in range(200):
-        with path.open("r+b" if n else "wb") as file:
-            file.write(b"%04d" % n)
-        seen = digests.artifact(path)
-        assert seen and seen.digest == Digests.of(b"%04d" % n)
+    assert read_artifact(path) is None
 
 
 def test_only_a_plain_file_with_something_in_it_is_an_artifact(tmp_path: Path) -> None:
@@ -163,7 +145,7 @@ def test_only_a_plain_file_with_something_in_it_is_an_artifact(tmp_path: Path) -
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     for name in ("empty", "blank", "link", "folder", "pipe", "nope"):
-        assert Digests().artifact(tmp_path / name) is None, name
+        assert read_artifact(tmp_path / name) is None, name
 
 
 # markers

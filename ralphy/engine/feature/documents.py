@@ -12,7 +12,7 @@ from shlex import quote
 
 import orjson
 
-from ralphy.documents.feature_folder import artifact_names
+from ralphy.documents.feature_folder import artifact_digest, artifact_names, read_artifact
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.document_edits import TakenIn, take_in
 from ralphy.engine.feature.document_record import blob_id
@@ -102,13 +102,13 @@ def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:
 
 
 def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
-    here = w.digests.artifact(place_of(w, name))
+    here = read_artifact(place_of(w, name))
     if not tip or sealed_place(w, name):
         return here
     data = read(w, name, tip)
     if not data or not data.strip():
         return None
-    digest = w.digests.of(data)
+    digest = artifact_digest(data)
     return here if here and here.digest == digest else Artifact(digest, 0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.config.values import Config
-from ralphy.documents.feature_folder import NAME, Digests, Feature, listed
+from ralphy.documents.feature_folder import NAME, Feature, artifact_digest, listed
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import base_branch
@@ -173,7 +173,7 @@ def _with_rejection(checkout: Checkout, places: Places, feature: Feature, tip: s
             data = checkout.objects.read(f"{tip}:{feature.in_repository(name)}")
         else:
             data = read_regular(feature.file(name))
-        return Digests.of(data) if data else ""
+        return artifact_digest(data) if data else ""
 
     return replace(places, is_rejected=prd is not None and is_rejected(prd, digest_of))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.agents.status_report import FINISH
-from ralphy.documents.feature_folder import Digests
+from ralphy.documents.feature_folder import artifact_digest
 from ralphy.documents.prd_reader import PRD_SCHEMA, check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import asked, step_key
@@ -190,7 +190,7 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
     if not step.document:
         return taken.prd
     data = taken.files.get(step.document)
-    made = s.digest(step.document) if data is None else Digests.of(data)
+    made = s.digest(step.document) if data is None else artifact_digest(data)
     said = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
             for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
     record = {"inputs": step.inputs_now(s), "outputs": {step.document: made}, **taken.record}

@@ -17,7 +17,7 @@ import orjson
 from ralphy.checks.first_error import first_error
 from ralphy.config.values import Check
 from ralphy.documents.criteria import items_of
-from ralphy.documents.feature_folder import Digests
+from ralphy.documents.feature_folder import artifact_digest
 from ralphy.engine.feature import documents
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.take_over import Candidate
@@ -70,7 +70,7 @@ def is_as_approved(w: Workspace, candidate: Candidate) -> bool:
     if not acceptance_of(w).files:
         return True
     said = [a for a in _prd_before(w, candidate).approvals if a.gate == names.SPEC and a.verdict == "approved"]
-    digest = Digests.of(documents.read(w, DOCUMENT) or b"")
+    digest = artifact_digest(documents.read(w, DOCUMENT) or b"")
     return not said or any(digest in a.digest.split("+") for a in said)
 
 

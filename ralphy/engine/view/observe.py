@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import orjson
 
-from ralphy.documents.feature_folder import MARKERS, artifact_names, obstructions, read_marker
+from ralphy.documents.feature_folder import MARKERS, artifact_digest, artifact_names, obstructions, read_marker
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.readiness import faults
@@ -195,7 +195,7 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
         prd=prd,
         tree=tree,
         history=w.history,
-        artifacts={name: Artifact(w.digests.of(data), 0) for name, data in found.items() if data and data.strip()},
+        artifacts={name: Artifact(artifact_digest(data), 0) for name, data in found.items() if data and data.strip()},
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),

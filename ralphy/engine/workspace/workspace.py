@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.agents.protocol import Outcome
 from ralphy.clock import steady
 from ralphy.config.values import Check, Config
-from ralphy.documents.feature_folder import NOT_COMMITTED, Digests, Feature
+from ralphy.documents.feature_folder import NOT_COMMITTED, Feature
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.prd_store import PrdStore
 from ralphy.engine.workspace.checkout import Checkout
@@ -84,7 +84,6 @@ class Workspace:
     told: dict[float | None, float] = field(default_factory=dict)
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
-    digests: Digests = field(default_factory=Digests)
     branch: str = ""
     codes: dict[str, str] = field(default_factory=dict)
 
