@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 WIDTH, LANE_H, LEFT, TOP = 960.0, 30.0, 70.0, 24.0
 _STEPS_S = (60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400, 604800)
 _MOST_TICKS = 9
-_MOST_BARS = 2000
 _LEAST_W = 3.0
 _LETTER_W = 6.5
 
@@ -103,7 +102,7 @@ def picture_of(report: Report, clock: Clock) -> Picture | None:
 
     bars = [*_pauses(night, x, height - TOP, clock), *_runs(report, {name: y for y, name in lanes}, x, clock)]
     ticks = tuple((x(at), clock(at)[-5:]) for at in _ticks(began, began + seconds))
-    return Picture(height, tuple(bars[:_MOST_BARS]), lanes, ticks)
+    return Picture(height, tuple(bars), lanes, ticks)
 
 
 def _pauses(night: Past, x: _Scale, height: float, clock: Clock) -> Iterator[Bar]:

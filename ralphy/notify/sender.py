@@ -18,7 +18,6 @@ from ralphy.text.json_coerce import mapping_of, number_of
 
 _LOOK_S = 30.0  # how often the clock is looked at while something waits for an hour of the day
 _LIMIT_EVERY_S = 3600.0  # a limit that is met again and again is one thing
-_MOST_HELD = 50
 
 
 class Sender:
@@ -49,7 +48,7 @@ class Sender:
         with self._guard:
             if not self._is_quiet():
                 self._tell(notice)
-            elif len(self._held) < _MOST_HELD:
+            else:
                 self._held.append(notice)
             self._wind_timer()
 

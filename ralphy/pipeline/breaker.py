@@ -16,9 +16,8 @@ from ralphy.agents.protocol import Outcome
 from ralphy.config.values import BreakerRules
 from ralphy.text.json_coerce import number_of, text_of
 
-_MOST_TREES = 64
-_VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+(?:\.[0-9]+)?", re.I)
 _MOST_COMPARED = 500
+_VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+(?:\.[0-9]+)?", re.I)
 _COUNTED = {outcome.value for outcome in Outcome if outcome.costs_an_attempt}
 
 
@@ -61,7 +60,6 @@ class Breaker:
         moved = succeeded or bool(tree and tree not in self.seen)
         if tree:
             self.seen.append(tree)
-            del self.seen[:-_MOST_TREES]
         self._add_up(subject, end, moved=moved)
         if succeeded:
             self._forget()

@@ -14,7 +14,6 @@ from ralphy.pipeline.stories import next_ready, reopened, started
 from ralphy.text.nearest import nearest
 
 _NUMBERED = re.compile(r"(US-)(\d+)")
-_MOST_OF_A_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _fail(prd: Prd, feature: str, change: Change) -> Changed:
     story = found(prd, change.story, feature)
     if story.is_completed:
         raise Conflict(f"{story.id} is completed", hint=f"ralphy story reset {story.id} {feature}")
-    execution = {**story.execution, "last_error": change.message[:_MOST_OF_A_REASON]}
+    execution = {**story.execution, "last_error": change.message}
     prd = prd.with_story(story.id, status=Status.FAILED.value, execution=execution)
     said = f"{story.id} has failed: {change.message}"
     subject = f"{story.id} is given up by a person"

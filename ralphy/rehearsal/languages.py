@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,7 +58,6 @@ _MODULE_TEST = 'import assert from "node:assert";\n' + _JAVASCRIPT_TEST % "await
 _COMMON_TEST = 'const assert = require("node:assert");\n' + _JAVASCRIPT_TEST % "require"
 # Folders without tests of the project's own.
 _SKIPPED = ("node_modules", "__pycache__", "venv", "docs", "rehearsal", "acceptance")
-_MOST_FILES = 5000
 
 
 class Language(NamedTuple):
@@ -74,7 +72,7 @@ class Language(NamedTuple):
 
 def language_of(root: Path) -> Language:
     """The language of the repository at `root`; Python without a test for one that is not known."""
-    paths = list(islice(_files(root), _MOST_FILES))
+    paths = list(_files(root))
     return _python(root, paths) or _javascript(root, paths) or Language()
 
 
