@@ -5,22 +5,20 @@ Levels, not edges: whatever the event was, the folder is looked at as a whole.
 
 from __future__ import annotations
 
-import gc
+import select
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.documents.request_queue import folder_of, made_folder
-from ralphy.engine.feature.lane_tree import begun_at, tip_of
-from ralphy.engine.feature.live_documents import edited
+from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.reconcile import reconcile
-from ralphy.engine.runs.prompt import warm_prompts
-from ralphy.engine.wakeups import RESYNC_S, Wakeups, signature_of
+from ralphy.engine.wakeups import Wakeups, signature_of
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.set_aside import drop_leftovers
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
@@ -32,6 +30,7 @@ from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
 from ralphy.pipeline.events import HeldUp, Listener, Said
 
+_LOOK_S = 1.0  # how often the folder of one feature that waits is looked at
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _PLACES = ("heads", "remotes/origin")  # a merge into the base closes a feature, and may free the checkout for another
 _WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
@@ -58,23 +57,15 @@ class Dialogue:
 def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = None) -> Rest:
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     repair_torn_files(w)
-    rest = _driven(w, patience, dialogue)
+    while True:
+        before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
+        rest = reconcile(w)
+        if not _is_waited_for(rest, patience):
+            break
+        if signature_of(w.repository, w.feature) == before and not _wait(w, rest, before, dialogue):
+            break
     tidy(w)
     return rest
-
-
-def _driven(w: Workspace, patience: Patience, dialogue: Dialogue | None) -> Rest:
-    rest = reconcile(w)
-    if not _is_waited_for(rest, patience):
-        return rest
-    with Wakeups([w.feature.folder, made_folder(w.repository.state_dir, w.feature.name)]) as wakeups:
-        while True:
-            before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
-            rest = reconcile(w)
-            if not _is_waited_for(rest, patience):
-                return rest
-            if signature_of(w.repository, w.feature) == before and not _hold(w, rest, before, wakeups, dialogue):
-                return rest
 
 
 def _is_waited_for(rest: Rest, patience: Patience) -> bool:
@@ -85,35 +76,25 @@ def _is_waited_for(rest: Rest, patience: Patience) -> bool:
     return patience.gates
 
 
-def _hold(w: Workspace, rest: Rest, before: int, wakeups: Wakeups, dialogue: Dialogue | None) -> bool:
+def _wait(w: Workspace, rest: Rest, before: int, dialogue: Dialogue | None) -> bool:
     """Wait until something is different: a file, the time, or a word at the terminal. False: nobody wants to wait."""
     assert isinstance(rest, Wait)
-    if rest.exit_code != ExitCode.ENVIRONMENT:  # without room on the disk, nothing can be made ready
-        get_ready(w)
     asks = dialogue is not None and (bool(rest.gate) or rest.until is not None) and sys.stdin.isatty()
     if asks and dialogue:
         dialogue.ask(rest)
-    while True:
-        seconds = RESYNC_S
+    while signature_of(w.repository, w.feature) == before:
+        seconds = _LOOK_S
         if rest.until is not None:
             left = seconds_left(w, rest.until)
             if left <= 0:
                 w.session = replace(w.session, waited=rest.until)
                 return True
-            seconds = min(left, tell_waiting(w, rest, left))
-        _, line = wakeups.wait(seconds, terminal=asks)
+            seconds = min(seconds, left, tell_waiting(w, rest, left))
+        typed, _, _ = select.select([sys.stdin] if asks else [], [], [], seconds)
+        line = sys.stdin.readline() if typed else ""
         if line and dialogue and not dialogue.take(line):
             return False
-        if signature_of(w.repository, w.feature) != before:
-            return True
-
-
-def get_ready(w: Workspace) -> None:
-    """What the next act will need is made ready while a person reads: the index, the templates."""
-    w.checkout.refs.warm()
-    warm_prompts(w)
-    edited(w, begun_at(w))
-    _ = w.checkout.identity
+    return True
 
 
 Opened = Callable[[Feature], Workspace]
@@ -132,15 +113,13 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
     with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
         number = len(list(listed(checkout.repository.root, features_dir)))
         listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} features)"))
-        changed: set[str] | None = None
+        changed = set[str]()
         while True:
             while watching.is_git_at_work():
                 wakeups.wait(_GIT_S)
-                changed = None
+                changed.clear()
             watching.look(changed)
-            gc.collect()  # before the freeze, which would keep garbage for good
-            gc.freeze()  # what is known of a thousand features need not be walked through at each collection
-            changed = watching.features_of(wakeups.wait(watching.seconds_to_next())[0]) or None
+            changed = watching.features_of(wakeups.wait(watching.seconds_to_next()))
 
 
 def held_up(feature: Feature, error: RalphyError) -> HeldUp:
@@ -149,18 +128,44 @@ def held_up(feature: Feature, error: RalphyError) -> HeldUp:
                   exit_code=int(error.exit_code))  # fmt: skip
 
 
+@dataclass(slots=True)
+class _Watched:
+    """What is known of a feature between two looks: what its folder looked like, the workspace if it could be opened,
+    and where it rested, or the error that held it up."""
+
+    feature: Feature
+    workspace: Workspace | None = None
+    seen: int | None = None
+    rest: Rest | str = ""
+
+    @property
+    def wait(self) -> tuple[Workspace, Wait, float] | None:
+        """The workspace, the wait for a time that it rests on, and how long that is; None if it rests on none."""
+        if self.workspace is None or not isinstance(self.rest, Wait) or self.rest.until is None:
+            return None
+        return self.workspace, self.rest, seconds_left(self.workspace, self.rest.until)
+
+    def is_due(self) -> bool:
+        """Is there something to look at that does not show in its folder?"""
+        if self.workspace is None:
+            return True  # it could not be opened, for what stands in another folder perhaps
+        if isinstance(self.rest, Halt) and self.rest.exit_code == ExitCode.BREAKER_OPEN:
+            return True  # its cool-down ends, or somebody resets it
+        if self.wait is None or self.wait[2] > 0:
+            return False
+        self.workspace.session = replace(self.workspace.session, waited=self.wait[1].until or 0.0)
+        return True
+
+
 class Watching:
-    """What is known of each feature between two looks: where it rested, and what its folder looked like."""
+    """The features of a repository, each looked at again when something about it has changed."""
 
     def __init__(self, checkout: Checkout, features_dir: str, opened: Opened, listener: Listener) -> None:
-        self._checkout = checkout
         self._repository = checkout.repository
         self._features_dir = features_dir
         self._opened = opened
         self._listener = listener
-        self._open: dict[str, Workspace] = {}
-        self._seen: dict[str, int] = {}
-        self._rests: dict[str, Rest | str] = {}
+        self._watched: dict[str, _Watched] = {}
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
         refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
         self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
@@ -183,73 +188,43 @@ class Watching:
                 return below[0]
         return ""
 
-    def look(self, names: set[str] | None) -> None:
-        """Reconcile what has changed: the named features, or all when nothing is named."""
+    def look(self, names: Set[str]) -> None:
+        """Reconcile what has changed of the named features, or of all when nothing is named or the base has moved."""
         head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
-        self._forget_what_is_gone()
-        waiting: Workspace | None = None
-        for feature in self._candidates(None if everything else names):
-            now = signature_of(self._repository, feature)
-            if everything or self._is_due(feature.name) or self._seen.get(feature.name) != now:
-                waiting = self._reconcile(feature) or waiting
-                self._seen[feature.name] = now  # not as it is afterwards: what came meanwhile is looked at again
-        if waiting:  # the lanes can be ready for one feature alone: of a thousand, the last
-            get_ready(waiting)
+        for one in self._candidates(set() if everything else names):
+            now = signature_of(self._repository, one.feature)
+            if everything or one.is_due() or one.seen != now:
+                self._drive(one)
+                one.seen = now  # not as it is afterwards: what came meanwhile is looked at again
 
-    def _forget_what_is_gone(self) -> None:
-        for name in [name for name, w in self._open.items() if not w.feature.folder.is_dir()]:
-            self._open.pop(name)
-            self._seen.pop(name, None)
-            self._rests.pop(name, None)
+    def _candidates(self, names: Set[str]) -> list[_Watched]:
+        """Those of the named features that are there; all of them if none is named. What is gone is forgotten."""
+        for name in [name for name, one in self._watched.items() if not one.feature.folder.is_dir()]:
+            del self._watched[name]
+        if not names or not names <= self._watched.keys():
+            for feature in listed(self._repository.root, self._features_dir):
+                self._watched.setdefault(feature.name, _Watched(feature))
+        return [self._watched[name] for name in sorted(names or self._watched) if name in self._watched]
 
-    def _candidates(self, names: set[str] | None) -> Iterator[Feature]:
-        root = self._repository.root
-        if names is None:
-            return listed(root, self._features_dir)
-        return (f for name in sorted(names) if (f := self._one(root, name)))
-
-    def _one(self, root: Path, name: str) -> Feature | None:
-        if name in self._open:
-            return self._open[name].feature
-        return next((f for f in listed(root, self._features_dir) if f.name == name), None)
-
-    def _reconcile(self, feature: Feature) -> Workspace | None:
-        """Drive a feature until a rest; gives its workspace if it waits at a gate."""
+    def _drive(self, one: _Watched) -> None:
+        """Drive a feature until a rest."""
         try:
-            if feature.name not in self._open:
-                opened = self._opened(feature)
-                repair_torn_files(opened)
-                self._open[feature.name] = opened
-            workspace = self._open[feature.name]
-            rest = reconcile(workspace)
-            workspace.store.forget()  # of a thousand features that wait, one will be asked for
+            if one.workspace is None:
+                workspace = self._opened(one.feature)
+                repair_torn_files(workspace)
+                one.workspace = workspace
+            one.rest = reconcile(one.workspace)
+            one.workspace.store.forget()  # of a thousand features that wait, one will be asked for
         except RalphyError as error:
-            if self._rests.get(feature.name) != str(error):
-                self._listener(held_up(feature, error))
-            self._rests[feature.name] = str(error)
-            return None
-        self._rests[feature.name] = rest
-        return workspace if isinstance(rest, Wait) and rest.gate else None
-
-    def _is_due(self, name: str) -> bool:
-        rest = self._rests.get(name)
-        if rest is not None and name not in self._open:
-            return True  # it could not be opened, for what stands in another folder perhaps
-        if isinstance(rest, Halt) and rest.exit_code == ExitCode.BREAKER_OPEN:
-            return True  # its cool-down ends, or somebody resets it; neither shows in the folder
-        if not isinstance(rest, Wait) or rest.until is None or seconds_left(self._open[name], rest.until) > 0:
-            return False
-        workspace = self._open[name]
-        workspace.session = replace(workspace.session, waited=rest.until)
-        return True
+            if one.rest != str(error):
+                self._listener(held_up(one.feature, error))
+            one.rest = str(error)
 
     def seconds_to_next(self) -> float:
         """How long until a limit's time has come; the resync tick at the most."""
-        waits = [(self._open[n], r) for n, r in self._rests.items() if isinstance(r, Wait) and r.until]
-        left = [(w, r, seconds_left(w, r.until)) for w, r in waits if r.until]
-        ticks = (min(left_s, tell_waiting(w, r, left_s)) for w, r, left_s in left)
-        return max(0.0, min([_WATCH_RESYNC_S, *ticks]))
+        waits = [wait for one in self._watched.values() if (wait := one.wait)]
+        return max(0.0, min([_WATCH_RESYNC_S, *(min(left, tell_waiting(w, rest, left)) for w, rest, left in waits)]))
 
 
 def repair_torn_files(w: Workspace) -> None:

@@ -1,28 +1,28 @@
 """Wake-ups: what ends a wait. An event never carries data; it only says "look".
 
-watchfiles watches everything below some folders, from a thread that makes a pipe readable. It begins to watch
-at its first `next()`, so a change made before that is lost: the first waits are short, and a resync tick
-bounds every later loss.
-A wait ends when the folder's signature differs from what it was before the look.
+watchfiles watches everything below some folders, in a thread. It begins a moment after its start, so a change made
+before that is lost: the first waits are short, and a tick bounds every later loss.
 """
 
 from __future__ import annotations
 
 import os
-import select
-import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import TracebackType
+
+import watchfiles
 
 from ralphy.documents.feature_folder import VIEWS, Feature
 from ralphy.documents.request_queue import folder_of
 from ralphy.files.atomic import names_in, signature
 from ralphy.git import commands as git
 
-STEP_MS = 50
 RESYNC_S = 5.0
+_STEP_MS = 50
 _SETTLE_S = (0.1, 0.4, 1.5)
 
 
@@ -34,11 +34,7 @@ class Wakeups:
         self._resync_s = resync_s
         self._settle = list(_SETTLE_S)
         self._stop = threading.Event()
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
-        self._changed: set[str] = set()
-        self._guard = threading.Lock()
+        self._changed = SimpleQueue[set[str]]()
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
 
     def __enter__(self) -> Wakeups:
@@ -48,52 +44,27 @@ class Wakeups:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join(2.0)
-        os.close(self._reader)
-        if not self._thread.is_alive():
-            os.close(self._writer)
 
     def _watch(self) -> None:
         """Where the system has no watches left, the folders are polled; where that fails too, the tick is enough."""
         for polling in (None, True):
-            try:
-                self._follow(polling)
+            with suppress(Exception):  # whatever the watcher raises: the wait must not end with it
+                changes = watchfiles.watch(
+                    *self._folders, watch_filter=None, step=_STEP_MS, debounce=_STEP_MS, stop_event=self._stop,
+                    rust_timeout=1000, raise_interrupt=False, force_polling=polling,
+                )  # fmt: skip
+                for batch in changes:
+                    self._changed.put({path for _, path in batch})
                 return
-            except Exception:  # whatever the watcher raises: the wait must not end with it
-                self._resync_s = min(self._resync_s, RESYNC_S)
+            self._resync_s = min(self._resync_s, RESYNC_S)
 
-    def _follow(self, polling: bool | None) -> None:
-        from watchfiles import watch
-
-        changes = watch(*self._folders, watch_filter=None, step=STEP_MS, debounce=STEP_MS, stop_event=self._stop,
-                        rust_timeout=1000, raise_interrupt=False, force_polling=polling)  # fmt: skip
-        for batch in changes:
-            with self._guard:
-                self._changed.update(path for _, path in batch)
-            batch.clear()  # the generator holds it until there is a next one
-            self.wake()
-
-    def wake(self) -> None:
-        """End the wait that goes on, from another thread."""
-        try:
-            os.write(self._writer, b"!")
-        except BlockingIOError:
-            return  # it is readable already
-
-    def wait(self, seconds: float, *, terminal: bool = False) -> tuple[set[str], str]:
-        """(changed paths, a line typed on the terminal or ""); returns early for either."""
-        limit = min(seconds, self._settle.pop(0) if self._settle else self._resync_s)
-        sources = [self._reader, sys.stdin.fileno()] if terminal else [self._reader]
-        ready, _, _ = select.select(sources, [], [], max(0.0, limit))
-        line = sys.stdin.readline() if terminal and sys.stdin.fileno() in ready else ""
-        return self._drain(), line
-
-    def _drain(self) -> set[str]:
-        try:
-            os.read(self._reader, 4096)
-        except BlockingIOError:
-            return set()
-        with self._guard:
-            changed, self._changed = self._changed, set()
+    def wait(self, seconds: float) -> set[str]:
+        """The paths that have changed, awaited for so many seconds, or for a tick; none if nothing did."""
+        changed = set[str]()
+        with suppress(Empty):
+            changed |= self._changed.get(timeout=min(seconds, self._settle.pop(0) if self._settle else self._resync_s))
+            while True:
+                changed |= self._changed.get_nowait()
         return changed
 
 

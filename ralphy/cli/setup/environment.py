@@ -75,7 +75,7 @@ def _seconds_to_notice(folder: Path) -> float | None:
             number += 1
             began = time.monotonic()
             (folder / str(number)).touch()
-            if wakeups.wait(0.5)[0]:
+            if wakeups.wait(0.5):
                 return time.monotonic() - began
     return None
 

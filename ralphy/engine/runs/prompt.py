@@ -48,13 +48,6 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
     return rendered.text
 
 
-def warm_prompts(w: Workspace) -> None:
-    """Load the template language and compile the story's template ahead of its first use."""
-    story = {"id": "US-000", "title": "a story"}
-    values = {"feature": w.feature.name, "outbox": str(w.feature.private), "story": story}
-    render(STORY.name, values, _folders(w))
-
-
 def _folders(w: Workspace) -> list[Path]:
     """Where a project's own templates are, the feature's before the repository's; only folders that are there."""
     places = (w.feature.private / "prompts", w.repository.root / ".ralphy" / "prompts")
