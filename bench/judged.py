@@ -41,10 +41,6 @@ def ask_before(w: Workspace) -> None:
 def candidate(w: Workspace, files: Mapping[str, str | None]) -> Candidate:
     """The last commit with these files; None deletes one."""
     green = w.objects.tree_of("HEAD")
-    entries: dict[str, Entry | None] = {}
-    with w.objects.together():
-        for path, text in files.items():
-            entries[path] = None if text is None else Entry("100644", w.objects.write("blob", text.encode()))
-    tree = w.objects.graft(green, entries)
-    w.objects.persist(tree)
+    oids = w.objects.write_blobs({path: text.encode() for path, text in files.items() if text is not None})
+    tree = w.objects.graft(green, {path: Entry("100644", oids[path]) if path in oids else None for path in files})
     return Candidate(tree, w.code_of(tree), green, tuple(path for path, _, _ in w.objects.changes(green, tree)))

@@ -29,7 +29,7 @@ from ralphy.engine.view.status import iso
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.safe_open import read_safely
-from ralphy.git.commands import Repository, head_of, require_plain_rules
+from ralphy.git.commands import Repository, current_branch, head_of, require_plain_rules
 from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
@@ -213,7 +213,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
     """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
     require_plain_rules(repository.root)
-    here, head = head_of(repository)
+    here, head = current_branch(repository), head_of(repository)
     if here != branch:
         raise Conflict(f"{here or head[:10]} is checked out, but the attempt belongs to {branch}",
                        hint=f"git switch {branch}, then try again")  # fmt: skip

@@ -128,7 +128,7 @@ def _lay_down(w: Workspace, name: str, text: str) -> bool:
     """
     path, inside = w.feature.file(name), w.feature.in_repository(name)
     is_own = (read_regular(path) or b"").startswith(_SEAL.encode())
-    head = head_of(w.repository)[1]
+    head = head_of(w.repository)
     is_tracked = bool(head) and w.objects.at(w.objects.tree_of(head), inside) is not None
     if not path.parent.is_dir() or is_tracked or (os.path.lexists(path) and not is_own):
         return False

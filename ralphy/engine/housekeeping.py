@@ -87,7 +87,7 @@ def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Litter:
     names = {feature.name for feature in merged}
     done = [(ref, oid) for ref, oid, _ in refs if ref.split("/")[2] in names]
     spent = tuple(_spent([row for row in refs if row[:2] not in done], config.limits.keep_attempts, now))
-    head = git.head_of(repository)[1]
+    head = git.head_of(repository)
     excluded = (one for one in merged if is_excluded(repository, one) and prd_at(checkout, head, one.path))
     root, folders = repository.root, [found.feature.private for found in features]
     files = {

@@ -22,7 +22,7 @@ from ralphy.engine.wakeups import Wakeups, signature_of
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.set_aside import drop_leftovers
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file, signature
@@ -230,7 +230,7 @@ class Watching:
 def repair_torn_files(w: Workspace) -> None:
     """Remove leftovers of writing, and restore torn ends; a line is said for each."""
     drop_leftovers(w)
-    temporary.sweep(repository_token(w.repository), w.repository.state_dir)
+    temporary.sweep(w.repository.token, w.repository.state_dir)
     torn = w.journal.drop_torn_line()
     if torn:
         w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")

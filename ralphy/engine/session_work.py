@@ -60,7 +60,7 @@ def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -
 
 
 def _how(w: Workspace, s: Snapshot) -> str:
-    here, mine = git.head_of(w.repository)[0], s.tree.feature_branch
+    here, mine = git.current_branch(w.repository), s.tree.feature_branch
     switch = "" if here == mine else f" This checkout is on {here or 'no branch'}: `git switch {mine}` first."
     return f"nothing is committed on {mine}, and only what is committed there is judged.{switch}"
 

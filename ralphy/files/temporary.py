@@ -10,6 +10,8 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ralphy.files.tree_walk import remove
@@ -20,6 +22,17 @@ _NAME = re.compile(r"ralphy-[a-z]+-(?P<owner>[0-9a-f]{12})-(?P<pid>\d{1,9})-[^/]
 def make(kind: str, owner: str, below: Path | None = None) -> Path:
     """A new folder for this process alone; `owner` stands for the checkout that it works in."""
     return Path(tempfile.mkdtemp(prefix=f"ralphy-{kind}-{_digest(owner)}-{os.getpid()}-", dir=below))  # 0700
+
+
+@contextmanager
+def folder(kind: str, owner: str, below: Path) -> Iterator[Path]:
+    """The same, removed at the end of the body; `below` is made if it is not there."""
+    below.mkdir(parents=True, exist_ok=True)
+    made = make(kind, owner, below)
+    try:
+        yield made
+    finally:
+        remove(made)
 
 
 def sweep(owner: str, *below: Path) -> int:

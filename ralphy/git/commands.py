@@ -1,7 +1,7 @@
 """Git as plain verbs: a handful of plumbing commands, each a process of two milliseconds.
 
-The hot path uses these alone; GitPython serves the rare verbs (`ralphy.git.ledger`). Every call
-neutralises what a repository could make git run: fsmonitor, hooks, pager, external diff, and never asks a question.
+GitPython serves what people look back at (`ralphy.git.ledger`). Every call neutralises what a repository could make
+git run: fsmonitor, hooks, pager, external diff, and never asks a question.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.git import tree_programs
-from ralphy.git.ref_files import SYMBOLIC, followed, is_oid, listed, ref_text
+from ralphy.git.reader import Reader
 from ralphy.processes import program_paths
 
 # What a repository, or the person's own settings, could make git run, print otherwise or leave out.
@@ -59,7 +59,8 @@ class GitError(EnvironmentProblem):
 class Repository:
     """A checkout: its root, its own git directory, and the directory that all worktrees share.
 
-    `in_the_tree` are settings by which git would run a program of the working tree (see `tree_programs`).
+    `in_the_tree` are settings by which git would run a program of the working tree (see `tree_programs`). `reader` is
+    asked for objects and refs.
     """
 
     root: Path
@@ -67,6 +68,7 @@ class Repository:
     common_dir: Path
     object_format: str
     env: Mapping[str, str]
+    reader: Reader = field(compare=False)
     in_the_tree: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -85,6 +87,11 @@ class Repository:
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     @property
+    def token(self) -> str:
+        """What marks the processes and temporary folders of this checkout, so that a restart can sweep them."""
+        return f"{os.getuid()}:{self.git_dir}"
+
+    @property
     def state_dir(self) -> Path:
         """Where the project's journal and counters live: out of reach of `git clean`."""
         return self.common_dir / "ralphy"
@@ -95,10 +102,12 @@ class Repository:
         name = "main" if self.git_dir == self.common_dir else f"worktree-{self.git_dir.name}"
         return self.state_dir / "checkouts" / name
 
-    def run(self, *args: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
-        """The standard output of a git command; GitError if it fails."""
-        env = {**self.env, "GIT_INDEX_FILE": str(index)} if index else self.env
-        return _run((self.program, *self.options, *args), self.root, env, stdin)
+    def run(
+        self, *args: str, stdin: bytes = b"", index: Path | None = None, env: Mapping[str, str] | None = None
+    ) -> bytes:
+        """The standard output of a git command, with an index of its own or more variables; GitError if it fails."""
+        more = {"GIT_INDEX_FILE": str(index)} if index else {}
+        return _run((self.program, *self.options, *args), self.root, {**self.env, **more, **(env or {})}, stdin)
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         """A git command that runs beside others."""
@@ -108,6 +117,7 @@ class Repository:
         )  # fmt: skip
 
     def text(self, *args: str) -> str:
+        """What it prints, as text."""
         return self.run(*args).decode("utf-8", "replace").strip()
 
 
@@ -200,7 +210,8 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     if len(answer) != 5:
         raise EnvironmentProblem("the repository's path has a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
-    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, inside)
+    reader = Reader((_git(env, top), *SAFE), Path(top), env)
+    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, reader, inside)
     try:
         rows = found.run("config", "-z", "--get-regexp", tree_programs.ASKED)
     except GitError:  # there is none
@@ -208,32 +219,47 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     return replace(found, in_the_tree={**inside, **tree_programs.in_the_tree(rows, found.root, base)})
 
 
-def head_of(repository: Repository) -> tuple[str, str]:
-    """(branch name or "" when detached, commit id or "" when unborn), read from the files."""
-    head = ref_text(repository.git_dir / "HEAD") or ""
-    if not head.startswith(SYMBOLIC):
-        return "", head if is_oid(head) else ""
-    ref = head.removeprefix(SYMBOLIC)
-    return ref.removeprefix("refs/heads/"), resolve(repository, ref)
+def current_branch(repository: Repository) -> str:
+    """The branch that is checked out; "" where HEAD is detached."""
+    try:
+        return repository.text("symbolic-ref", "--quiet", "HEAD").removeprefix("refs/heads/")
+    except GitError as error:
+        if error.code == 1:
+            return ""
+        raise
+
+
+def is_checked_out(repository: Repository, branch: str) -> bool:
+    """Does HEAD stand on this branch?"""
+    is_there = head_of(repository) == resolve(repository, f"refs/heads/{branch}")
+    return is_there and current_branch(repository) == branch
+
+
+def head_of(repository: Repository) -> str:
+    """The commit that is checked out; "" where there is none yet."""
+    return resolve(repository, "HEAD")
 
 
 def resolve(repository: Repository, ref: str) -> str:
     """The commit id of a full ref name, or ""."""
-    return followed(repository.common_dir, ref)
+    return repository.reader.id_of(ref)
 
 
 def branch_in_the_way(repository: Repository, branch: str) -> str:
-    """The branch that leaves no room for one of this name, because a name is a folder or a file; "" if none does."""
+    """The branch that leaves no room for one of this name, because a name is a folder or a file; "" if none does.
+
+    Raises EnvironmentProblem if there is one of this name, whose commit is missing.
+    """
     parts = branch.split("/")
     above = ("/".join(parts[:number]) for number in range(1, len(parts)))
-    below = (name.removeprefix("refs/heads/") for name in refs_of(repository, (f"refs/heads/{branch}",)))
-    return next((name for name in above if resolve(repository, f"refs/heads/{name}")), next(below, ""))
+    below = [name.removeprefix("refs/heads/") for name in refs_of(repository, (f"refs/heads/{branch}",))]
+    if branch in below and not resolve(repository, f"refs/heads/{branch}"):
+        raise EnvironmentProblem(f"the commit of the branch {branch} is missing", hint="git fsck")
+    return next((name for name in above if resolve(repository, f"refs/heads/{name}")), next(iter(below), ""))
 
 
 def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[str, str]:
     """The refs in these folders by their full names, with what they point to."""
-    if not (repository.common_dir / "reftable").exists():
-        return listed(repository.common_dir, folders)
     rows = repository.text("for-each-ref", "--format=%(refname) %(objectname)", *folders).splitlines()
     return {name: oid for name, _, oid in (row.partition(" ") for row in rows)}
 

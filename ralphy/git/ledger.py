@@ -11,13 +11,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git.commands import SAFE, GitError, Repository, is_foreign
-
-if TYPE_CHECKING:
-    from git import Repo
 
 _UNDOES = re.compile(r"^This reverts commit ([0-9a-f]{7,64})\b", re.M)
 _COUNTED_AS = re.compile(r" attempt (\d{1,9}): \w+$")
@@ -206,26 +202,17 @@ def _ask(repository: Repository, command: str, *args: str) -> str:
         del os.environ[name]
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = repository.program
     try:
+        from git import Repo
         from git.exc import GitCommandError
         from git.exc import GitError as CannotOpen
     except ImportError as error:  # that git may die, too
         raise EnvironmentProblem(f"git version: {error.__cause__ or error}", hint="git --version") from error
+    own = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.root)}
     try:
-        repo = _open(repository)
-        try:
+        with Repo(repository.root) as repo:
+            repo.git.update_environment(**repository.env, **own)
             return str(repo.git.execute([repository.program, *SAFE, command, *args], strip_newline_in_stdout=False))
-        finally:
-            repo.close()
     except GitCommandError as error:
         raise EnvironmentProblem(f"git {command}: {str(error.stderr).strip()}", hint="git fsck") from error
     except CannotOpen as error:
         raise EnvironmentProblem(f"the repository cannot be opened: {error}", where=str(repository.root)) from error
-
-
-def _open(repository: Repository) -> Repo:
-    from git import Repo
-
-    repo = Repo(repository.root)
-    own = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.root)}
-    repo.git.update_environment(**repository.env, **own)
-    return repo

@@ -1,4 +1,4 @@
-"""Signed commits: made by `git commit-tree -S`, with the program and the key of the person's own settings.
+"""Commits, made by `git commit-tree`; signed ones with the program and the key of the person's own settings.
 
 Nobody is there at night to type a passphrase, so nothing may ask: gpg and gpgsm are told not to, ssh-keygen finds no
 terminal, and any other program has half a minute.
@@ -22,6 +22,7 @@ from ralphy.files.safe_open import read_safely
 from ralphy.git.commands import DURABLE, Repository, failure
 from ralphy.processes import program_paths
 
+_OPTIONS = (*DURABLE, "-c", "i18n.commitEncoding=UTF-8")
 _LONGEST_S = 30.0
 _LOG = "gpg.log"
 # gpg.format -> its program, where none is named
@@ -38,7 +39,12 @@ class CommitText:
     parents: Sequence[str]
     who: str
     at: int
-    message: bytes
+    message: str
+
+    @property
+    def data(self) -> bytes:
+        """The message as git takes it. What checks print may hold a NUL, which git refuses."""
+        return self.message.replace("\0", "").encode("utf-8", "replace")
 
 
 def signs_commits(repository: Repository) -> bool:
@@ -46,9 +52,15 @@ def signs_commits(repository: Repository) -> bool:
     return repository.text("config", "--type=bool", "--default=false", "--get", "commit.gpgsign") == "true"
 
 
+def write_commit(repository: Repository, tree: str, text: CommitText) -> str:
+    """Make a commit of a tree, and give its id."""
+    words = (*_OPTIONS, *_words(tree, text))
+    return repository.run(*words, stdin=text.data, env=_variables(text)).decode().strip()
+
+
 def sign_commit(repository: Repository, tree: str, text: CommitText) -> str:
-    """Make a signed commit of a tree that Git can see, and give its id. Raises EnvironmentProblem if nobody signs."""
-    return _commit(repository, tree, text, {})
+    """Make a signed commit of a tree, and give its id. Raises EnvironmentProblem if nobody signs."""
+    return _sign(repository, tree, text, {})
 
 
 def require_signer(repository: Repository, who: str) -> None:
@@ -56,7 +68,7 @@ def require_signer(repository: Repository, who: str) -> None:
     empty = repository.text("hash-object", "-t", "tree", "--stdin")
     with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
         env = {"GIT_OBJECT_DIRECTORY": folder}
-        _commit(repository, empty, CommitText((), who, 0, b"May a commit be signed?\n"), env)
+        _sign(repository, empty, CommitText((), who, 0, "May a commit be signed?\n"), env)
 
 
 def format_of(repository: Repository) -> str:
@@ -64,17 +76,23 @@ def format_of(repository: Repository) -> str:
     return repository.text("config", "--default=openpgp", "--get", "gpg.format")
 
 
-def _commit(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str]) -> str:
-    name, _, address = text.who.rpartition(" <")
-    env = {**repository.env, **more, "SSH_ASKPASS_REQUIRE": "never"}
-    for role in ("AUTHOR", "COMMITTER"):
-        env |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"),
-                f"GIT_{role}_DATE": f"@{text.at} +0000"}  # fmt: skip
-    parents = [word for parent in text.parents for word in ("-p", parent)]
+def _sign(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str]) -> str:
+    env = {**repository.env, **_variables(text), **more, "SSH_ASKPASS_REQUIRE": "never"}
     with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
-        options = (*DURABLE, "-c", "i18n.commitEncoding=UTF-8", *_asking_nobody(repository, Path(folder)))
-        words = (*options, "commit-tree", "-S", tree, *parents, "-F", "-")
-        return _answer(repository, words, env, text.message, Path(folder) / _LOG)
+        words = (*_OPTIONS, *_asking_nobody(repository, Path(folder)), *_words(tree, text), "-S")
+        return _answer(repository, words, env, text.data, Path(folder) / _LOG)
+
+
+def _words(tree: str, text: CommitText) -> tuple[str, ...]:
+    return ("commit-tree", tree, *(word for parent in text.parents for word in ("-p", parent)), "-F", "-")
+
+
+def _variables(text: CommitText) -> dict[str, str]:
+    """Who made it, and when, as variables of git."""
+    name, _, address = text.who.rpartition(" <")
+    return {f"GIT_{role}_{field}": value for role in ("AUTHOR", "COMMITTER")
+            for field, value in (("NAME", name), ("EMAIL", address.rstrip(">")), ("DATE", f"@{text.at} +0000"))
+            }  # fmt: skip
 
 
 def _asking_nobody(repository: Repository, folder: Path) -> tuple[str, ...]:

@@ -19,8 +19,7 @@ from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
-from ralphy.git.objects import TREE, Objects
-from ralphy.git.ref_files import is_oid
+from ralphy.git.objects import TREE, Objects, is_oid
 from ralphy.lanes.changes_in_lane import Sorted, TakeLimits, Taken, clear, is_within, surveyed
 from ralphy.lanes.git_folder import PersonGit, write_git
 from ralphy.lanes.git_inside import GITLINK, GitInside, LaneProblem

@@ -75,8 +75,7 @@ class Pool:
         self._repository = repository
         self._bwrap, self._level = bwrap, level
         self._control = tuple(control)
-        self._own_objects = Objects(repository) if objects is None else None
-        self._objects = objects or self._own_objects or Objects(repository)
+        self._objects = objects or Objects(repository)
         self._held: dict[str, tuple[Lane, Lock]] = {}
         self._person: PersonGit | None = None
 
@@ -158,8 +157,6 @@ class Pool:
         for _, lock in self._held.values():
             lock.__exit__(None, None, None)
         self._held.clear()
-        if self._own_objects:
-            self._own_objects.close()
 
     def _lane(self, name: str) -> Lane:
         if name not in self._held:

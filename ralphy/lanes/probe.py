@@ -124,12 +124,10 @@ def _ending(path: str) -> str:
 
 
 def spoiled_tree(objects: Objects, tree: str, spoils: Mapping[str, bytes]) -> str:
-    """The id of a tree with these files replaced; it and what it needs are written."""
-    blobs = {data: objects.write("blob", data) for data in set(spoils.values())}
-    modes = {path: entry.mode for path, entry in _files(objects, tree) if path in spoils}
-    spoiled = objects.graft(tree, {path: Entry(mode, blobs[spoils[path]]) for path, mode in modes.items()})
-    objects.persist(spoiled)
-    return spoiled
+    """The id of a tree with these files replaced."""
+    oids = objects.write_blobs(spoils)
+    return objects.graft(tree, {path: Entry(entry.mode, oids[path]) for path, entry in _files(objects, tree)
+                                if path in spoils})  # fmt: skip
 
 
 def _files(objects: Objects, tree: str) -> Iterator[tuple[str, Entry]]:

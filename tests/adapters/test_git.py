@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git import commands as verbs
-from ralphy.git.commands import Repository, discover, head_of, resolve
-from ralphy.git.warm_processes import RefMover
+from ralphy.git.commands import Repository, current_branch, discover, head_of, refs_of, resolve
+from ralphy.git.move_refs import RefMover
 from tests.conftest import RunGit
 
 
@@ -22,10 +22,8 @@ def repository(git_repo: Path) -> Repository:
 
 
 @pytest.fixture
-def mover(repository: Repository) -> Iterator[RefMover]:
-    found = RefMover(repository)
-    yield found
-    found.close()
+def mover(repository: Repository) -> RefMover:
+    return RefMover(repository)
 
 
 def commit(git: RunGit, message: str = "more") -> str:
@@ -52,7 +50,7 @@ def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Pat
     assert found.common_dir == git_repo / ".git"
     assert found.state_dir == discover(git_repo).state_dir
     assert found.checkout_dir.name == "worktree-beside"
-    assert head_of(found)[0] == "beside"
+    assert current_branch(found) == "beside"
 
 
 @pytest.mark.parametrize("name", ["with space", "é", "new\u2028line", "-dash", '"quote"'])
@@ -128,9 +126,7 @@ def test_nothing_of_the_repository_is_run(repository: Repository, git_repo: Path
     for key in ("core.fsmonitor", "core.pager", "diff.external", "core.editor", "core.sshCommand"):
         git("config", key, str(trap))
     with_hooks = [path.name for path in git_repo.parent.iterdir()]
-    mover = RefMover(repository)
-    mover.move([("refs/heads/new", head_of(repository)[1], "")])
-    mover.close()
+    RefMover(repository).move([("refs/heads/new", head_of(repository), "")])
     repository.run("status", "--porcelain")
     repository.run("read-tree", "--reset", "-u", "HEAD")
     repository.run("diff-files", "--name-only")
@@ -167,11 +163,12 @@ def test_lines_are_counted_whatever_lies_in_the_working_tree(
 
 def test_head_is_a_branch_or_detached_or_unborn(repository: Repository, git: RunGit, tmp_path: Path) -> None:
     head = git("rev-parse", "HEAD")
-    assert head_of(repository) == ("main", head)
+    assert (current_branch(repository), head_of(repository)) == ("main", head)
     git("checkout", "--quiet", "--detach")
-    assert head_of(repository) == ("", head)
+    assert (current_branch(repository), head_of(repository)) == ("", head)
     subprocess.run(["git", "init", "-q", "-b", "first", tmp_path / "new"], check=True)
-    assert head_of(discover(tmp_path / "new")) == ("first", "")
+    unborn = discover(tmp_path / "new")
+    assert (current_branch(unborn), head_of(unborn)) == ("first", "")
 
 
 @pytest.mark.parametrize("name", ["plain", "deep/er/still", "é", "a\u2028b", "a\x85b"])
@@ -191,6 +188,15 @@ def test_a_ref_that_is_not_there(repository: Repository, git: RunGit, ref: str) 
     assert resolve(repository, ref) == ""
     git("pack-refs", "--all")
     assert resolve(repository, ref) == ""
+
+
+def test_a_branch_whose_commit_is_missing_is_said_to_be_damaged(repository: Repository, git: RunGit) -> None:
+    missing = "1" * 40
+    (repository.git_dir / "refs" / "heads" / "work").write_text(f"{missing}\n")
+    assert resolve(repository, "refs/heads/work") == ""
+    assert refs_of(repository, ("refs/heads/work",)) == {"refs/heads/work": missing}
+    with pytest.raises(EnvironmentProblem, match="the commit of the branch work is missing"):
+        verbs.branch_in_the_way(repository, "work")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +223,7 @@ def test_refs_move_all_together(repository: Repository, mover: RefMover, git: Ru
     assert git("rev-parse", "work") == old
 
 
-def test_a_warm_mover_sees_what_others_did_meanwhile(mover: RefMover, git: RunGit) -> None:
+def test_a_mover_sees_what_others_did_meanwhile(mover: RefMover, git: RunGit) -> None:
     old, new = git("rev-parse", "HEAD"), commit(git)
     mover.move([("refs/heads/work", old, "")])
     git("pack-refs", "--all")
@@ -270,24 +276,32 @@ def test_a_ref_that_somebody_holds(repository: Repository, mover: RefMover, git:
     mover.move([("refs/heads/main", new, old)])
 
 
+@pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.fault("P3")
-def test_a_mover_that_was_killed_is_started_again(mover: RefMover, git: RunGit) -> None:
-    mover.warm()
-    process = mover._process
-    assert process
-    process.kill()
-    process.wait()
-    mover.move([("refs/heads/work", git("rev-parse", "HEAD"), "")])
+def test_a_git_that_is_killed_while_it_moves_refs_holds_up_nobody(
+    git_repo: Path, git: RunGit, tmp_path: Path, is_done: bool
+) -> None:
+    """Its lock goes with it, and what it had not done is done by another one; what it had done is not done twice."""
+    real, once, lock = shutil.which("git"), tmp_path / "once", git_repo / ".git" / "refs" / "heads" / "work.lock"
+    dies = f'{real} "$@"; kill -9 $$' if is_done else f"touch {lock}; kill -9 $$"
+    fake = tmp_path / "bin" / "git"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\ncase "$*" in *update-ref*) mkdir {once} && {{ {dies}; }};; esac\nexec {real} "$@"\n')
+    fake.chmod(0o755)
+    repository = discover(git_repo, {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"})
+    RefMover(repository).move([("refs/heads/work", git("rev-parse", "HEAD"), "")])
+    assert once.is_dir()
     assert git("rev-parse", "work") == git("rev-parse", "HEAD")
+    assert not lock.exists()
+    assert not (repository.checkout_dir / "moving.json").exists()
 
 
 def test_a_sha256_repository_has_longer_zeros(tmp_path: Path, git: RunGit) -> None:
     root = tmp_path / "r"
     subprocess.run(["git", "init", "-q", "--object-format=sha256", root], check=True)
     git("commit", "--quiet", "--allow-empty", "--message", "x", cwd=root)
-    mover, head = RefMover(discover(root)), git("rev-parse", "HEAD", cwd=root)
-    mover.move([("refs/heads/new", head, "")])
-    mover.close()
+    head = git("rev-parse", "HEAD", cwd=root)
+    RefMover(discover(root)).move([("refs/heads/new", head, "")])
     assert git("rev-parse", "new", cwd=root) == head
 
 

@@ -60,7 +60,6 @@ class Repository:
         with open_feature(self._project.repo, self._project.path, self._project.env) as w:
             tree = w.objects.graft(self._green, {p: now for p, _, now in w.objects.changes(self._green, tree)
                                                  if not p.startswith(("docs/", ".ralphy/"))})  # fmt: skip
-            w.objects.persist(tree)
             files = tuple(path for path, _, _ in w.objects.changes(self._green, tree))
             about = Subject("US-001")
             with working_on(about):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.errors import EnvironmentProblem
+from ralphy.git import reader
 from ralphy.git.commands import discover, head_of, resolve
 from tests.engine.building import assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
@@ -84,15 +86,20 @@ def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_p
     assert_clean(project)
 
 
-def test_a_ref_that_leads_nowhere_and_a_pipe_are_no_commit(git_repo: Path) -> None:
+def test_a_ref_that_leads_nowhere_is_no_commit_and_a_pipe_an_error(
+    git_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heads = git_repo / ".git" / "refs" / "heads"
     (heads / "a").write_text("ref: refs/heads/main\n")
     for text in ("ref: refs/heads/main", "ref: refs/heads/a", "garbage", "", "ref: ../../x", "0" * 41):
         (heads / "main").write_text(f"{text}\n")
         repository = discover(git_repo)
-        assert head_of(repository) == ("main", "")
+        assert head_of(repository) == ""
         assert resolve(repository, "refs/heads/a") == ""
     os.mkfifo(heads / "pipe")
-    (git_repo / ".git" / "packed-refs").unlink(missing_ok=True)
-    os.mkfifo(git_repo / ".git" / "packed-refs")
-    assert resolve(discover(git_repo), "refs/heads/pipe") == ""
+    monkeypatch.setattr(reader, "LONGEST_S", 0.1)
+    with pytest.raises(EnvironmentProblem, match="git gives no answer about info refs/heads/pipe"):
+        resolve(repository, "refs/heads/pipe")
+    monkeypatch.undo()
+    (heads / "pipe").unlink()
+    assert resolve(repository, "refs/heads/pipe") == ""

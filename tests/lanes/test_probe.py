@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,10 +68,8 @@ def checkout(tmp_path: Path, git: RunGit) -> Path:
 
 
 @pytest.fixture
-def objects(checkout: Path) -> Iterator[Objects]:
-    found = Objects(discover(checkout))
-    yield found
-    found.close()
+def objects(checkout: Path) -> Objects:
+    return Objects(discover(checkout))
 
 
 def laid_out(checkout: Path, lane: Path, tree: str) -> None:

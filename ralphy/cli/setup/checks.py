@@ -49,7 +49,7 @@ def checks_known(place: Place) -> Finding:
 def checks_run(call: Invocation) -> Iterator[tuple[str, Finding]]:
     """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
     repository = call.repository()
-    head = head_of(repository)[1]
+    head = head_of(repository)
     if not head:
         yield "checks", warn("not run: there is no commit yet", "git add --all && git commit")
         return

@@ -92,7 +92,7 @@ def _base_behind(place: Place) -> Finding | None:
     number = place.repository.text("rev-list", "--count", f"{here}..{there}") if base and here and there else "0"
     if number == "0":
         return None
-    how = "git pull --ff-only" if git.head_of(place.repository)[0] == base else f"git fetch origin {base}:{base}"
+    how = "git pull --ff-only" if git.current_branch(place.repository) == base else f"git fetch origin {base}:{base}"
     return warn(f"{base} lacks {number} of the commits of origin/{base}, and a new feature begins at it", how)
 
 

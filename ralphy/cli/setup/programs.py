@@ -223,7 +223,7 @@ def _remote(place: Place) -> Finding:
         return warn("none: the result will be the branch and PR.md", "(optional) git remote add origin URL")
     root, env = place.repository.root, place.repository.env
     target = remote(root, env=env)
-    if has_commit := bool(head_of(place.repository)[1]):
+    if has_commit := bool(head_of(place.repository)):
         try_push(root, target, f"{place.config.git.branch_prefix}doctor", env=env, timeout_s=_ANSWER_S)
     return Finding(f"{target.name}: {said(target.url, place.env)}{', push allowed' if has_commit else ''}")
 

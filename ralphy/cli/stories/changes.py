@@ -8,7 +8,7 @@ from dataclasses import replace
 from ralphy.cli.options import Invocation, require_changeable
 from ralphy.documents import request_queue
 from ralphy.engine.person.story_changes import keep, plan, with_queued
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import EVERY_FEATURE, Held, covers, holder, purpose_of
 from ralphy.pipeline.requests import Change, Verb
@@ -53,7 +53,7 @@ def _queue(call: Invocation, name: str | None, change: Change, held: Held) -> in
 
 def _require_person(w: Workspace) -> None:
     """Raises Conflict within a run of this checkout: what agents and checks ask for is not a person's word."""
-    token = repository_token(w.repository)
+    token = w.repository.token
     if w.env.get(REPO_MARKER) == token or descends_from(REPO_MARKER, token):
         raise Conflict("an agent or a check cannot change the stories of its own run",
                        hint="ask in the report; a person decides")  # fmt: skip

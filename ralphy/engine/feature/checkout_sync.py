@@ -30,7 +30,6 @@ from ralphy.files.tree_walk import walk
 from ralphy.git import commands as git
 from ralphy.git.commands import GitError, Repository
 from ralphy.git.objects import Entry
-from ralphy.git.ref_files import SYMBOLIC, ref_text
 from ralphy.text.first_few import first_few
 
 _PLAIN, _EXECUTABLE = "100644", "100755"
@@ -160,11 +159,9 @@ def begun_on(w: Workspace) -> str:
 def standing(w: Workspace) -> list[Repository]:
     """Every checkout of the repository that stands on the feature's branch."""
     branch, own = w.feature_branch, w.repository
-    found = [own] if git.head_of(own)[0] == branch else []
-    heads = {own.common_dir / "HEAD", *(own.common_dir / "worktrees").glob("*/HEAD")} - {own.git_dir / "HEAD"}
-    if any(ref_text(head) == f"{SYMBOLIC}refs/heads/{branch}" for head in heads):
-        found += _others(own, branch)
-    return found
+    found = [own] if git.is_checked_out(own, branch) else []
+    has_worktrees = (own.common_dir / "worktrees").is_dir()
+    return [*found, *_others(own, branch)] if has_worktrees else found
 
 
 def _others(own: Repository, branch: str) -> Iterator[Repository]:

@@ -23,8 +23,8 @@ _NO_FILE = ""  # the id of what is not a plain file
 def note_edits(w: Workspace) -> dict[str, str]:
     """The documents that hold a person's edit now, each with the id of the blob that keeps it."""
     found = {name: _bytes(w, name) for name in _edited(w)}
-    with w.objects.together():
-        return {name: _NO_FILE if data is None else w.objects.write("blob", data) for name, data in found.items()}
+    oids = w.objects.write_blobs({name: data for name, data in found.items() if data is not None})
+    return {name: oids.get(name, _NO_FILE) for name in found}
 
 
 def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
@@ -70,4 +70,4 @@ def _id(w: Workspace, name: str) -> str:
 
 
 def _of_the_commit_that_is_checked_out(w: Workspace) -> dict[str, str]:
-    return documents_at(w, git.head_of(w.repository)[1])
+    return documents_at(w, git.head_of(w.repository))

@@ -52,7 +52,7 @@ def base_of(checkout: Checkout, config: Config, noted: str = "") -> Base:
 
 def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: Prd | None, base: Base) -> Places:
     """prd.json of the feature at `path` in every place where it may be."""
-    at = git.head_of(checkout.repository)[0]
+    at = git.current_branch(checkout.repository)
     tip = git.resolve(checkout.repository, f"refs/heads/{branch}")
     on_branch = prd_at(checkout, tip, path)
     on_base = [prd for oid in base.tips if (prd := prd_at(checkout, oid, path))]
@@ -75,7 +75,7 @@ def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: 
 
 def _is_live(checkout: Checkout, path: str, here: Prd | None) -> bool:
     """Does prd.json in the checkout differ from the one that the commit has which is checked out?"""
-    tracked = prd_at(checkout, git.head_of(checkout.repository)[1], path)
+    tracked = prd_at(checkout, git.head_of(checkout.repository), path)
     return here is not None and (tracked is None or tracked.raw != here.raw)
 
 

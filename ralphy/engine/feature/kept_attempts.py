@@ -9,19 +9,16 @@ import re
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.commands import GitError, refs_of
+from ralphy.git.commands import NOBODY, GitError, refs_of
+from ralphy.git.signing import CommitText, write_commit
 from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.model import Prd
 
 
 def kept_commit(w: Workspace, tree: str, parent: str, message: str) -> str:
     """A commit of Ralphy's own for a tree that is kept under a ref; it is on the disk when this returns."""
-    w.objects.persist(tree)
-    who = f"Ralphy <ralphy@localhost> {int(w.clock())} +0000"
-    text = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\n{message}\n"
-    commit = w.objects.write("commit", text.encode("utf-8", "replace"))
-    w.objects.sync()
-    return commit
+    text = CommitText((parent,), NOBODY, int(w.clock()), f"{message}\n")
+    return write_commit(w.repository, tree, text)
 
 
 def kept_numbers(w: Workspace, story: str) -> list[int]:

@@ -49,7 +49,7 @@ from ralphy.files.notes import read_note
 from ralphy.git import commands as git
 from ralphy.git.ledger import commit_of_run
 from ralphy.git.objects import Entry
-from ralphy.git.signing import CommitText, sign_commit
+from ralphy.git.signing import CommitText, sign_commit, write_commit
 from ralphy.pipeline.events import Landed
 from ralphy.pipeline.model import Prd, Snapshot, Story, Tree
 from ralphy.pipeline.stories import warnings_of
@@ -119,8 +119,7 @@ def _moved_to(
     """Move the branch from `old` to the commit that `write` makes, and show it; gives the commit."""
     adopted = ids_of(w, edits.but(taken.waits))
     try:
-        with w.objects.together():
-            commit = write()
+        commit = write()
         w.milestone("objects_written")
         write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(end), "adopted": adopted})
         w.milestone("intent_recorded")
@@ -269,31 +268,20 @@ def _bring_back(w: Workspace, moved: Moved) -> None:
 
 
 def _entries(w: Workspace, files: Mapping[str, bytes | None]) -> dict[str, Entry | None]:
-    return {w.feature.in_repository(name): _blob(w, data) for name, data in files.items()}
-
-
-def _blob(w: Workspace, data: bytes | None) -> Entry | None:
-    return None if data is None else Entry("100644", w.objects.write("blob", data))
+    oids = w.objects.write_blobs({name: data for name, data in files.items() if data is not None})
+    return {w.feature.in_repository(name): Entry("100644", oids[name]) if name in oids else None for name in files}
 
 
 def _write_commit(w: Workspace, new: NewCommit, tree: str) -> str:
-    w.objects.persist(tree)
-    who = f"{w.checkout.identity} {int(w.clock())} +0000"
     trailers = "\n".join(f"{name}: {value}" for name, value in new.trailers)
     message = "\n\n".join(part for part in (new.subject, new.body, trailers) if part)
-    if w.config.git.sign == "auto" and w.checkout.signs_commits:
-        w.objects.make_visible()
-        text = CommitText((new.parent,), w.checkout.identity, int(w.clock()), f"{message}\n".encode("utf-8", "replace"))
-        return sign_commit(w.repository, tree, text)
-    header = [f"tree {tree}", f"parent {new.parent}", f"author {who}", f"committer {who}"]
-    return w.objects.write("commit", ("\n".join(header) + f"\n\n{message}\n").encode("utf-8", "replace"))
+    text = CommitText((new.parent,), w.checkout.identity, int(w.clock()), f"{message}\n")
+    is_signed = w.config.git.sign == "auto" and w.checkout.signs_commits
+    return sign_commit(w.repository, tree, text) if is_signed else write_commit(w.repository, tree, text)
 
 
 def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
-    """Record what is about to be moved, in place: a torn intent is none, for nothing has moved before it is whole.
-
-    Its flush is that of the objects too: they were written out before, as in git's batch mode.
-    """
+    """Record what is about to be moved, in place: a torn intent is none, for nothing has moved before it is whole."""
     w.intent.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(w.intent, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
@@ -405,5 +393,4 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
 def written_commit(w: Workspace, parent: str, subject: str, event: str, files: Mapping[str, bytes | None]) -> str:
     """A commit of these documents that no branch has yet."""
     new = NewCommit(subject, [("Ralphy-Event", event)], "", parent, {})
-    with w.objects.together():
-        return _write_commit(w, new, w.objects.graft(w.objects.tree_of(parent), _entries(w, files)))
+    return _write_commit(w, new, w.objects.graft(w.objects.tree_of(parent), _entries(w, files)))

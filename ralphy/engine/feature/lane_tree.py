@@ -13,21 +13,21 @@ from ralphy.pipeline.model import Prd, Tree
 def start_of(w: Workspace) -> tuple[str, str]:
     """(branch, commit) that a new feature begins at: what a person stands on, unless that is a feature's branch; else
     the base branch."""
-    branch, commit = git.head_of(w.repository)
+    branch = git.current_branch(w.repository)
     if branch and not branch.startswith(w.config.git.branch_prefix):
-        return branch, commit
+        return branch, git.head_of(w.repository)
     base = base_branch(w.repository, w.config)
     return base, git.resolve(w.repository, f"refs/heads/{base}") if base else ""
 
 
 def beginning(w: Workspace, tree: Tree) -> str:
     """Where a new feature's branch begins, said where that is not the branch that is checked out; else ""."""
-    is_here = git.head_of(w.repository)[0] == tree.branch
+    is_here = git.current_branch(w.repository) == tree.branch
     return "" if is_here else f"{_where(w)}: {tree.feature_branch} begins at {tree.branch} ({tree.head[:10]})"
 
 
 def _where(w: Workspace) -> str:
-    branch = git.head_of(w.repository)[0]
+    branch = git.current_branch(w.repository)
     return f"{branch}, the branch of a feature, is checked out" if branch else "HEAD is detached"
 
 
@@ -68,7 +68,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
     is_begun = bool(begun_at(w))
     is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
     head = tip if is_begun or is_a_persons else start
-    if not (head and (is_begun or begins)) and git.head_of(w.repository)[1]:
+    if not (head and (is_begun or begins)) and git.head_of(w.repository):
         raise Conflict(f"{_where(w)}, and no base branch is known at which {w.feature.name} could begin",
                        hint="switch to the branch to begin at, or: ralphy config set git.base NAME")  # fmt: skip
     if not head:
@@ -89,7 +89,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
 
 def _tracked(w: Workspace, start: str) -> str:
     """A document that Ralphy writes and that is committed where the branch will begin, or is checked out; else ""."""
-    names = documents_at(w, start).keys() | documents_at(w, git.head_of(w.repository)[1]).keys()
+    names = documents_at(w, start).keys() | documents_at(w, git.head_of(w.repository)).keys()
     return min(names - {"PRD.md"}, key=lambda name: (name != "prd.json", name), default="")
 
 

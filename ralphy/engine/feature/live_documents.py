@@ -26,7 +26,6 @@ from ralphy.files.atomic import link_on_the_way, read_regular, signature, write_
 from ralphy.files.tree_walk import children, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
-from ralphy.git.ref_files import ref_text
 
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
@@ -99,12 +98,12 @@ def documents_at(w: Workspace, commit: str) -> dict[str, str]:
 
 def is_tracked_here(w: Workspace, name: str) -> bool:
     """Does the commit that is checked out have the document?"""
-    return name in documents_at(w, git.head_of(w.repository)[1])
+    return name in documents_at(w, git.head_of(w.repository))
 
 
 def removed_here(w: Workspace) -> dict[str, str]:
     """Name -> blob id of the documents that the commit that is checked out has, and the folder has not."""
-    here = documents_at(w, git.head_of(w.repository)[1])
+    here = documents_at(w, git.head_of(w.repository))
     return {name: oid for name, oid in here.items() if not os.path.lexists(w.feature.file(name))}
 
 
@@ -364,8 +363,8 @@ def _ids(w: Workspace, data: bytes) -> list[str]:
 
 def _elsewhere(w: Workspace, tip: str) -> str:
     """The commit that is checked out, if it is not the feature's branch; else ""."""
-    branch, head = git.head_of(w.repository)
-    return "" if branch == w.feature_branch or head == tip else head
+    head = git.head_of(w.repository)
+    return "" if head == tip or git.is_checked_out(w.repository, w.feature_branch) else head
 
 
 def _others(w: Workspace, known: set[str]) -> list[str]:
@@ -386,9 +385,8 @@ def _why_broken(one: _Seen) -> str:
 
 
 def _head_text(w: Workspace) -> str:
-    """What HEAD says, where that is, and when it was written: a switch there and back is one, too."""
-    head = w.repository.git_dir / "HEAD"
-    return f"{ref_text(head)} {git.head_of(w.repository)[1]} {signature(head)}"
+    """Where HEAD is, and when it was written: a switch there and back is one, too."""
+    return f"{git.head_of(w.repository)} {signature(w.repository.git_dir / 'HEAD')}"
 
 
 def forget_documents(w: Workspace) -> None:

@@ -21,7 +21,7 @@ from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused
 from ralphy.engine.workspace.safety_level import command_inside
 from ralphy.engine.workspace.subject import subject
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.capture import capture
@@ -104,7 +104,7 @@ def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool
     results = []
     env = check_environment(w, run or purpose)
     subject().check_runs[purpose] += 1
-    with Reports(repository_token(w.repository)) as reports:
+    with Reports(w.repository.token) as reports:
         for check in w.checks:
             w.say(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)", is_detail=True)
             results.append(_reported(w, check, env, reports))

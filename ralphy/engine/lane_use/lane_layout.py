@@ -10,7 +10,6 @@ from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import begun_at, tip_of
 from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, set_up
 from ralphy.engine.workspace.changes import shown
-from ralphy.engine.workspace.workspace import repository_token
 from ralphy.errors import EnvironmentProblem
 from ralphy.files import temporary
 from ralphy.files.atomic import read_regular, replace_file
@@ -78,8 +77,6 @@ def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
 
     A person may remove the lane meanwhile: then it is done again, once.
     """
-    w.objects.persist(tree)  # Git reads them from the disk
-    w.objects.sync()
     try:
         _lay_out(w, lane, tree, commit)
     except (FileNotFoundError, EnvironmentProblem):
@@ -102,7 +99,7 @@ def lay_over(w: Workspace, lane: Lane, files: Mapping[str, bytes]) -> None:
     """Write files that Git must not know into a lane. OSError if a link, or something else in there, is in the way."""
     if not files:
         return
-    above = temporary.make("over", repository_token(w.repository), w.repository.state_dir)  # agents do not see it there
+    above = temporary.make("over", w.repository.token, w.repository.state_dir)  # agents do not see it there
     try:
         for path, data in files.items():
             replace_file(above / path, data, durable=False)
@@ -124,10 +121,8 @@ def with_documents(w: Workspace, tree: str) -> str:
     """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
     if begun_at(w):
         return tree
-    with w.objects.together():
-        found = {w.feature.in_repository(name): Entry("100644", w.objects.write("blob", data))
-                 for name, data in all_of_the_folder(w)}  # fmt: skip
-    return w.objects.graft(tree, found)
+    oids = w.objects.write_blobs(dict(all_of_the_folder(w)))
+    return w.objects.graft(tree, {w.feature.in_repository(name): Entry("100644", oid) for name, oid in oids.items()})
 
 
 def bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:

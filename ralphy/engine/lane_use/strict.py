@@ -17,7 +17,7 @@ from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.lane_layout import lanes_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.safety_level import SETTINGS, expanded
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
@@ -116,7 +116,7 @@ def _proxy(w: Workspace) -> AllowProxy:
     """The one way out, shared by all features of a checkout; it ends with the checkout."""
     hosts = frozenset(_hosts(w))
     if hosts not in w.checkout.proxies:
-        w.checkout.proxies[hosts] = AllowProxy(hosts, repository_token(w.repository))
+        w.checkout.proxies[hosts] = AllowProxy(hosts, w.repository.token)
     return w.checkout.proxies[hosts]
 
 

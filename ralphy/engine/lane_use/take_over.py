@@ -33,7 +33,6 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
         return Candidate(green, w.code_of(green), green, (), refused=refused)
     changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
     tree = w.objects.graft(green, changes)
-    w.objects.persist(tree)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     hollow = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
               for path in lane.hollow(green, tree)]  # fmt: skip
@@ -148,7 +147,6 @@ def committed(w: Workspace, base: str, head: str) -> Candidate:
         size = len(w.objects.read(new.oid) or b"") if new and new.mode != GITLINK else 0
         big += [(path, size)] if size > w.config.limits.max_file_mb * _MEGABYTE else []
     tree = w.objects.graft(green, files)
-    w.objects.persist(tree)
     many = len(added) if len(added) > w.config.limits.max_new_files else 0
     tops = sorted({path.partition("/")[0] for path in added})[:3]
     taken = Taken(tree, big=big, many=many, crowded=tops)

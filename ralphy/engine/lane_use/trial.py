@@ -15,7 +15,7 @@ from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean, lay_ov
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
 from ralphy.engine.workspace.subject import subject
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
 from ralphy.processes.capture import capture
@@ -81,7 +81,7 @@ def tried(
 
 
 def _run(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float) -> Told:
-    with Reports(repository_token(w.repository)) as reports:
+    with Reports(w.repository.token) as reports:
         env = reports.environment(check_environment(w, f"{purpose}-{tree[:12]}"), check.name)
         command = command_in(w, clean_lane(w), "checks", words, env, most_s, reports.folder)
         subject().check_runs[purpose] += 1

@@ -58,7 +58,7 @@ def redo_step(w: Workspace, step: Step) -> str:
 
 def _set_aside(w: Workspace, s: Snapshot, name: str) -> Path | None:
     """Set a document aside; of one that is left to Git in the folder, the branch's version."""
-    is_elsewhere = s.tree.is_on_branch and git.head_of(w.repository)[0] != w.feature_branch
+    is_elsewhere = s.tree.is_on_branch and git.current_branch(w.repository) != w.feature_branch
     if not (is_elsewhere and is_tracked_here(w, name) and s.digest(name)):
         return set_aside(w, documents.place_of(w, name))
     target = free_place(w, name)

@@ -59,7 +59,7 @@ def require_possible(w: Workspace, s: Snapshot) -> None:
     if git.resolve(w.repository, f"refs/remotes/{remote}/{branch}"):
         raise Conflict(f"{branch} is on {remote}, where the new one could not be pushed",
                        hint=f"git push {remote} --delete {branch}")  # fmt: skip
-    if committed := _committed(w, {git.head_of(w.repository)[1], start_of(w)[1]}):
+    if committed := _committed(w, {git.head_of(w.repository), start_of(w)[1]}):
         raise Conflict(f"these documents are committed outside of {branch}: {', '.join(committed)}",
                        hint=f"git rm {shlex.join(committed)}, and commit that")  # fmt: skip
 
@@ -75,7 +75,6 @@ def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     files = look_at(w).taken.adoption if tip else dict(all_of_the_folder(w))
     subject = f"chore({s.feature}): as it was before it started from nothing"
     kept = written_commit(w, s.tree.head, subject, f"kept {s.feature}", files) if files or not tip else tip
-    w.objects.sync()
     w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {kept}\n".encode())
     w.milestone("past_kept")
     w.record("reset")

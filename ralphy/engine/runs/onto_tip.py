@@ -87,7 +87,6 @@ def _on_top(w: Workspace, candidate: Candidate, tree: str, tip: str) -> Candidat
     green = w.objects.tree_of(tip)
     code = {path: new for path, _, new in w.objects.changes(green, tree) if not is_control(w, path)}
     merged = w.objects.graft(green, code)
-    w.objects.persist(merged)
     files = tuple(path for path, _, _ in w.objects.changes(green, merged))
     return replace(candidate, tree=merged, code=w.code_of(merged), green=green, files=files)
 

@@ -29,7 +29,7 @@ from ralphy.engine.runs.unfinished_documents import digest_of
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.subject import Subject, working_on
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.tree_walk import children, remove
 from ralphy.pipeline.history import Entry
@@ -131,7 +131,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
 
 def _end_what_lives(w: Workspace) -> None:
     """Nothing of the dead run goes on, and nothing that was known of the checkout holds any more."""
-    killed = sweep(REPO_MARKER, repository_token(w.repository))
+    killed = sweep(REPO_MARKER, w.repository.token)
     if killed:
         w.say(f"{killed} processes of the last run were still alive; ended them")
     await_orphans(SCRIPT)

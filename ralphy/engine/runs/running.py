@@ -114,8 +114,7 @@ def agent_run(
     run = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, run)
     request = _request(w, decision, snapshot, run, outbox.path, lane)
-    hears, post = _listener(w, run, subject()), w.post
-    go = _agent(w, request, lane).prepared(request, hears, meanwhile=lambda: post(w.checkout.refs.warm))
+    go = _agent(w, request, lane).prepared(request, _listener(w, run, subject()))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
     outside, login = Outside.take(w, lane), _inode(login_file(w))
     lane.note(w.feature.name, decision.story or "", f"run {run} works in it")

@@ -65,8 +65,5 @@ class Hollow:
         return data if data is not None and len(data) <= _MOST_BYTES else None
 
     def _with(self, tree: str, files: Mapping[str, tuple[Entry, bytes]]) -> str:
-        objects = self.w.objects
-        with objects.together():
-            entries: dict[str, Entry | None] = {path: Entry(entry.mode, objects.write("blob", text))
-                                                for path, (entry, text) in files.items()}  # fmt: skip
-        return objects.graft(tree, entries)
+        oids = self.w.objects.write_blobs({path: text for path, (_, text) in files.items()})
+        return self.w.objects.graft(tree, {path: Entry(files[path][0].mode, oid) for path, oid in oids.items()})

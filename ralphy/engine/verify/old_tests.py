@@ -179,11 +179,10 @@ def _with_old_files(
 ) -> Told | None:  # fmt: skip
     """What a check tells of the candidate with files as they were, None for one that was not there; `rewritten` says
     what is taken of each."""
-    with w.objects.together():
-        texts = {path: importable(path, rewritten(path, w.objects.read(entry.oid) or b""))
-                 for path, entry in old.items() if entry}  # fmt: skip
-        files = {path: entry and replace(entry, oid=w.objects.write("blob", texts[path]))
-                 for path, entry in old.items()}  # fmt: skip
+    texts = {path: importable(path, rewritten(path, w.objects.read(entry.oid) or b""))
+             for path, entry in old.items() if entry}  # fmt: skip
+    oids = w.objects.write_blobs(texts)
+    files = {path: entry and replace(entry, oid=oids[path]) for path, entry in old.items()}
     return try_tree(w, w.objects.graft(candidate.tree, files), check, words, "old_tests")
 
 

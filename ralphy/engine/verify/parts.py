@@ -74,15 +74,12 @@ def parts_of(w: Workspace, candidate: Candidate, ask: Ask) -> Iterator[Part]:
     """Each part as soon as it is known. `ask` says of a tree whether something `is_missed` there."""
     for change, hunk in hunks_in(w, candidate):
         data = hunk.taken_back(change.new or b"")
-        with w.objects.together():
-            entry = Entry(change.mode, w.objects.write("blob", data))
+        entry = Entry(change.mode, w.objects.write_blob(data))
         yield Part(hunk.place, ask(w.objects.graft(candidate.tree, {change.path: entry})))
 
 
 def hunks_in(w: Workspace, candidate: Candidate) -> Iterator[tuple[FileChange, Hunk]]:
     """The hunks of code in a candidate, each with the change of its file."""
-    w.objects.persist(candidate.tree)
-    w.objects.sync()
     for change in filter(has_hunks, file_changes(w, candidate.green, candidate.tree)):
         diff = diff_of(w.repository, candidate.green, candidate.tree, change.path)
         yield from ((change, hunk) for hunk in hunks_of(change, diff))

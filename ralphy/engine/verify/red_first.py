@@ -118,7 +118,4 @@ def _with_tests_beside(w: Workspace, was: Entry | None, now: Entry | None) -> En
     if not (was and now):
         return None
     text = with_tests_of(w.objects.read(was.oid) or b"", w.objects.read(now.oid) or b"")
-    if text is None:
-        return None
-    with w.objects.together():
-        return Entry(now.mode, w.objects.write("blob", text))
+    return None if text is None else Entry(now.mode, w.objects.write_blob(text))

@@ -85,13 +85,15 @@ def _with_spoiled_tests(w: Workspace, tree: str, results: Sequence[CheckResult])
     """The tree with tests that fail, and which tests these are."""
     places = {Key.of(test).path for result in results if result.listing for test in result.listing.tests} - {""}
     found: list[Case] = []
-    files: dict[str, Entry | None] = {}
+    texts: dict[str, bytes] = {}
+    modes: dict[str, str] = {}
     for path, entry in files_of(w, tree):
-        if not (is_test(path) or path in places or has_tests_beside_code(path)) or len(files) >= _MOST_FILES:
+        if not (is_test(path) or path in places or has_tests_beside_code(path)) or len(texts) >= _MOST_FILES:
             continue
         data = w.objects.read(entry.oid) if entry.mode.startswith("100") else None
         text, cases = spoiled(shown(path), data) if data and len(data) <= _MOST_BYTES else (b"", [])
         if cases:
             found += cases
-            files[path] = Entry(entry.mode, w.objects.write("blob", text))
-    return w.objects.graft(tree, files), found
+            texts[path], modes[path] = text, entry.mode
+    oids = w.objects.write_blobs(texts)
+    return w.objects.graft(tree, {path: Entry(modes[path], oid) for path, oid in oids.items()}), found

@@ -147,7 +147,7 @@ def _with_old_settings(
     text = with_runner_part(shown(path), _text(w, was), _text(w, now))
     text = with_new_places(text, _text(w, now)) if moved and text else text
     mode = (was or now or Entry("100644", "")).mode
-    return None if text is None else Entry(mode, w.objects.write("blob", text.encode("utf-8", "replace")))
+    return None if text is None else Entry(mode, w.objects.write_blob(text.encode("utf-8", "replace")))
 
 
 def _skips_others(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Iterator[Finding]:

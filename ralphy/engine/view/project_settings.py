@@ -23,7 +23,7 @@ def branch_with_settings(checkout: Checkout, prefix: str) -> str:
     repository = checkout.repository
     if os.path.lexists(repository.root / SETTINGS):
         return ""
-    head = git.head_of(repository)[1]
+    head = git.head_of(repository)
     refs = (*(f"refs/heads/{name}" for name in USUAL_BASES), f"refs/heads/{prefix}*")
     rows = repository.text("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", *refs).splitlines()
     for oid, _, branch in (row.partition(" ") for row in rows):

@@ -37,7 +37,7 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
     One that a person has committed stays as it is: Git would refuse to switch branches.
     """
     path = w.feature.in_repository("TASKS.md")
-    if not s.prd.stories or w.objects.at(w.objects.tree_of(git.head_of(w.repository)[1]), path):
+    if not s.prd.stories or w.objects.at(w.objects.tree_of(git.head_of(w.repository)), path):
         return
     text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from ralphy.git import commands as git
 from ralphy.git import signing
 from ralphy.git.commands import Repository, is_ancestor
+from ralphy.git.move_refs import RefMover
 from ralphy.git.objects import Objects
-from ralphy.git.warm_processes import RefMover
 from ralphy.pipeline.model import Prd
 from ralphy.processes.keep_awake import KeepAwake
 
@@ -61,9 +61,8 @@ class Checkout:
         return cls(repository, Objects(repository), RefMover(repository), awake)
 
     def close(self) -> None:
-        """End the processes that were kept warm."""
-        self.objects.close()
-        self.refs.close()
+        """End the processes that were kept."""
+        self.repository.reader.close()
         self.awake.close()
         for proxy in self.proxies.values():
             proxy.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ralphy.agents.presets import preset_of
-from ralphy.engine.workspace.workspace import Workspace, repository_token
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.processes.command import REPO_MARKER, RUN_MARKER
 from ralphy.processes.program_paths import find
 from ralphy.secrets.known_values import is_secret_name
@@ -88,4 +88,4 @@ def agent_command(w: Workspace) -> tuple[str, ...]:
 
 
 def _markers(w: Workspace, run: str) -> dict[str, str]:
-    return {RUN_MARKER: run, REPO_MARKER: repository_token(w.repository)}
+    return {RUN_MARKER: run, REPO_MARKER: w.repository.token}

@@ -80,7 +80,7 @@ def secrets_in_document(w: Workspace, name: str, data: bytes) -> tuple[str, ...]
     """The same for a document that an agent handed in."""
     if scan_policy(w) != "block":
         return ()
-    head = git.head_of(w.repository)[1]
+    head = git.head_of(w.repository)
     allowed = _allowed(w, w.objects.tree_of(head)) if head else frozenset()
     return tuple(_sentence(w, name, secret) for secret in find(data, values_of(w.env)) if secret.mark not in allowed)
 

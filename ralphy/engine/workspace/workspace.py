@@ -7,7 +7,6 @@ tests end the process there to prove that a kill costs nothing.
 from __future__ import annotations
 
 import math
-import os
 import re
 import secrets
 import time
@@ -218,7 +217,7 @@ def open_workspace(
 def base_branch(repository: Repository, config: Config, noted: str = "") -> str:
     """The branch that the work starts from and the pull request goes to: a fixed one, or the one that the feature's
     branch began on (`noted`), or the current one; "" where that is a feature's."""
-    head = git.head_of(repository)[0]
+    head = git.current_branch(repository)
     here = "" if head.startswith(config.git.branch_prefix) else head
     return fixed_base(repository, config) or noted or here
 
@@ -229,11 +228,6 @@ def fixed_base(repository: Repository, config: Config) -> str:
         return config.git.base
     usual = (name for name in USUAL_BASES if git.resolve(repository, f"refs/heads/{name}"))
     return next(usual, "")
-
-
-def repository_token(repository: Repository) -> str:
-    """What marks the processes that belong to this checkout, so that a restart can sweep them."""
-    return f"{os.getuid()}:{repository.git_dir}"
 
 
 def is_private(workspace: Workspace, path: str) -> bool:
@@ -253,5 +247,5 @@ def is_private(workspace: Workspace, path: str) -> bool:
 def _is_setting(w: Workspace, path: str) -> bool:
     if _SETTINGS.fullmatch(path) and not _LEFTOVER.search(path):
         return True
-    head = git.head_of(w.repository)[1]
+    head = git.head_of(w.repository)
     return bool(head) and w.objects.at(w.objects.tree_of(head), path) is not None
