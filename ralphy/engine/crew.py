@@ -1,45 +1,44 @@
-"""The crew: agents that work on stories side by side, each in a lane of its own.
+"""The crew: agents that work side by side, each in a lane of its own.
 
-One thread is in the engine: the one that decides. A flight is a run in the steps that the engine takes for it; where it
-comes to its agent, a thread of its own sits with that, and what it hears goes through the inbox. So nothing in the
-engine needs a lock, and stories are judged and landed one by one.
+One thread is in the engine: the one that decides. For each run a thread waits for the agent; what it hears comes by way
+of the inbox. So nothing in the engine needs a lock, and stories are judged and landed one by one.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from queue import Empty, SimpleQueue
+from dataclasses import dataclass, replace
+from queue import Empty
 from types import TracebackType
 from typing import Self
 
-from ralphy.agents.protocol import AgentResult, Outcome
-from ralphy.engine.runs.running import Flight, Go
+from ralphy.agents.protocol import Activity, AgentResult, Outcome
+from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane
+from ralphy.engine.runs import attempt, authoring
+from ralphy.engine.runs.onto_tip import finish_story
+from ralphy.engine.runs.running import Inbox, Run, begin_run, hear, let_go, take_end
 from ralphy.engine.wakeups import signature_of
+from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.waiting import seconds_left
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.pipeline.decision import Rest
+from ralphy.pipeline.decision import Rest, RunAgent
+from ralphy.pipeline.model import Snapshot
+from ralphy.pipeline.steps import names
 
 _LOOK_S = 1.0  # how often the feature's folder is looked at
 _FAREWELL_S = 20.0  # more than what the ladder of signals takes
 
 
-class Ended(BaseException):
-    """The agent is to be ended, because Ralphy ends."""
-
-
 @dataclass(slots=True)
-class _Seat:
-    """A flight, and the thread that sits with its agent."""
+class _AtWork:
+    """A run, the thread that waits for its agent, and then the result."""
 
-    flight: Flight
-    run: str
+    run: Run
     thread: threading.Thread
     result: AgentResult | None = None
-    error: BaseException | None = field(default=None)
 
     @property
     def can_wait(self) -> bool:
@@ -50,25 +49,15 @@ class _Seat:
         return limit is None or not (limit.status != "allowed" or any(w.is_worth_a_warning for w in limit.windows))
 
 
-_Inbox = SimpleQueue[Callable[[], None] | _Seat]
-
-
-def _taken(inbox: _Inbox, wait_s: float) -> Callable[[], None] | _Seat | None:
-    """The next thing in the inbox, awaited for so many seconds; None if nothing came."""
-    with suppress(Empty):
-        return inbox.get(timeout=wait_s)
-    return None
-
-
 class Crew:
-    """The flights of one workspace. `begin` starts one, `wait` is where their ends are heard, and leaving ends all."""
+    """The runs of one workspace. `begin` starts one, `wait` is where their ends are heard, and leaving ends all."""
 
     def __init__(self, w: Workspace) -> None:
         self._w = w
-        self._inbox = _Inbox()  # what the threads of agents have to say
-        self._seats: list[_Seat] = []
-        self._ended: list[_Seat] = []  # whose work is to be judged
-        self._over = threading.Event()
+        self._inbox = Inbox()
+        self._at_work: dict[str, _AtWork] = {}
+        self._to_judge: list[_AtWork] = []
+        self._cancelled = threading.Event()
 
     def __enter__(self) -> Self:
         return self
@@ -77,91 +66,103 @@ class Crew:
         self.end()
 
     def __len__(self) -> int:
-        return len(self._seats)
+        return len(self._at_work)
 
-    def begin(self, flight: Flight) -> None:
-        """Take the flight to its agent, and have a thread sit with that."""
-        w, over = self._w, self._over
-        before = w.post, w.should_end
-        w.post, w.should_end = self._inbox.put, lambda: _end_if(over)
-        try:
-            go = next(flight)
-        finally:
-            w.post, w.should_end = before
-        inbox = self._inbox
-        run = w.session.in_work[-1].run
-        seat = _Seat(flight, run, threading.Thread(target=lambda: inbox.put(_sat(seat, go)), daemon=True))
-        self._seats.append(seat)
-        seat.thread.start()
+    def begin(self, decision: RunAgent, snapshot: Snapshot) -> None:
+        """Lay a lane out, note the run, and start its agent."""
+        w, lane = self._w, agent_lane(self._w)
+        with working_on(Subject(decision.story, lane.name)):
+            step = attempt if decision.step == names.STORY else authoring
+            tree, feedback = step.begins_with(w, decision, snapshot)
+            lay_out_lane(w, lane, tree, snapshot.tree.head)
+            run, go = begin_run(w, decision, snapshot, lane, tree, feedback, self._inbox, self._cancelled)
+        thread = threading.Thread(target=_wait_for_agent, args=(run.id, go, self._inbox), daemon=True)
+        self._at_work[run.id] = _AtWork(run, thread)
+        thread.start()
+
+    def finish_alone(self) -> None:
+        """Wait for the only run, and finish it; nothing else is done meanwhile. STOP is told of, and judged later."""
+        stop, told = self._w.feature.file("STOP"), os.path.lexists(self._w.feature.file("STOP"))
+        while self._at_work:
+            if ended := self._heard(_LOOK_S):
+                self._finish(ended)
+            elif not told and os.path.lexists(stop):
+                told = True
+                self._w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`")
 
     def wait(self, rest: Rest, before: int) -> None:
-        """Until an agent has ended, a run is settled, the folder is not as it was `before`, or the time of the rest has
-        come. What can wait is settled at the next call, so that another agent can begin before the checks."""
-        until, look_at, wait_s = getattr(rest, "until", None), 0.0, 0.0
-        while self._seats:
-            if self._ended:
-                self._settle(self._ended.pop())
-                return
-            came = _taken(self._inbox, wait_s)
-            if isinstance(came, _Seat):
-                (self._note_over if came.can_wait else self._settle)(came)
-                return
-            if came:
-                came()
+        """Until an agent has ended, a run is finished, the folder is not as it was `before`, or the time of the rest
+        has come. What can wait is judged at the next call, so that another agent can begin before the checks."""
+        if self._to_judge:
+            self._finish(self._to_judge.pop())
+            return
+        until, look_at = getattr(rest, "until", None), 0.0
+        while self._at_work:
             left_s = _LOOK_S if until is None else seconds_left(self._w, until)
             if until is not None and left_s <= 0:
                 self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
+                return
+            if ended := self._heard(min(left_s, _LOOK_S) if look_at else 0.0):
+                (self._note_ended if ended.can_wait else self._finish)(ended)
                 return
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
                 if signature_of(self._w.repository, self._w.feature) != before:
                     return
-            wait_s = 0.0 if came else min(left_s, _LOOK_S)
+
+    def _heard(self, wait_s: float) -> _AtWork | None:
+        """Take the next thing out of the inbox, awaited for so many seconds; gives the run if its agent has ended."""
+        try:
+            name, what = self._inbox.get(timeout=wait_s)
+        except Empty:
+            return None
+        at_work = self._at_work[name]
+        if isinstance(what, Activity):
+            hear(self._w, at_work.run, what)
+            return None
+        at_work.thread.join()
+        if isinstance(what, BaseException):
+            del self._at_work[name]
+            raise what
+        at_work.result = what
+        return at_work
 
     def end(self) -> None:
         """End all agents, and wait for that; another interrupt meanwhile leaves them no time for a farewell."""
-        self._over.set()
+        self._cancelled.set()
         try:
-            for seat in self._seats:
-                seat.thread.join(_FAREWELL_S)
+            for at_work in self._at_work.values():
+                at_work.thread.join(_FAREWELL_S)
         except BaseException:  # the first one is passed on
             self._w.checkout.kill_supervisors()
-        self._seats.clear()
-        self._ended.clear()
-        self._inbox, self._over = _Inbox(), threading.Event()
+        self._at_work.clear()
+        self._to_judge.clear()
+        self._inbox, self._cancelled = Inbox(), threading.Event()
 
-    def _note_over(self, seat: _Seat) -> None:
+    def _note_ended(self, ended: _AtWork) -> None:
         """The agent is at work no more, and what it cost is known."""
-        assert seat.result
-        in_work, cost = self._w.session.in_work, seat.result.cost_usd
+        assert ended.result
+        in_work, cost = self._w.session.in_work, ended.result.cost_usd
         self._w.session = replace(self._w.session, in_work=tuple(
-            replace(work, is_over=True, promised_usd=cost) if work.run == seat.run else work for work in in_work
+            replace(work, is_over=True, promised_usd=cost) if work.run == ended.run.id else work for work in in_work
         ))  # fmt: skip
-        self._ended.append(seat)
+        self._to_judge.append(ended)
 
-    def _settle(self, seat: _Seat) -> None:
-        """The rest of a flight, once its agent has ended."""
-        seat.thread.join()
-        self._seats.remove(seat)
-        if seat.error:
-            raise seat.error
-        assert seat.result
-        with suppress(StopIteration):
-            seat.flight.send(seat.result)
+    def _finish(self, ended: _AtWork) -> None:
+        """Judge and land what the run left, or note why not."""
+        assert ended.result
+        w, run = self._w, ended.run
+        del self._at_work[run.id]
+        with working_on(run.about):
+            left = take_end(w, run, ended.result)
+            (finish_story if run.decision.step == names.STORY else authoring.finish_step)(w, run, left)
+            let_go(w, run)
 
 
-def _sat(seat: _Seat, go: Go) -> _Seat:
-    """In the thread: run the agent to its end. A run that ends with an error is cleared up here, beside the others."""
+def _wait_for_agent(run: str, go: Callable[[], AgentResult], inbox: Inbox) -> None:
+    """In a thread of its own: run the agent to its end. Nothing of the engine is touched here."""
     try:
-        seat.result = go()
+        result: AgentResult | BaseException = go()
     except BaseException as error:
-        try:
-            seat.flight.throw(error)
-        except BaseException as final:
-            seat.error = final
-    return seat
-
-
-def _end_if(over: threading.Event) -> None:
-    if over.is_set():
-        raise Ended
+        result = error
+    inbox.put((run, result))

@@ -18,10 +18,8 @@ from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.person import answering, gate
 from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
-from ralphy.engine.runs.attempt import run_story, show_in_work
-from ralphy.engine.runs.authoring import run_step
 from ralphy.engine.runs.recover import close_stopped, recover_left
-from ralphy.engine.runs.running import complete
+from ralphy.engine.runs.running import show_in_work
 from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.verify.parts import prove_parts
 from ralphy.engine.view.observe import branch_of, observe
@@ -157,11 +155,9 @@ Act = Callable[[Workspace, Any, Snapshot], None]
 def act(decision: d.Decision, snapshot: Snapshot, workspace: Workspace, crew: Crew) -> None:
     """Do what was decided, once; the agent of a story may go on in the crew."""
     if isinstance(decision, d.RunAgent):
-        flight = (run_story if decision.step == names.STORY else run_step)(workspace, decision, snapshot)
-        if decision.step == names.STORY and workspace.config.lanes.jobs > 1:
-            crew.begin(flight)
-        else:
-            complete(flight)
+        crew.begin(decision, snapshot)
+        if decision.step != names.STORY or workspace.config.lanes.jobs == 1:
+            crew.finish_alone()
     else:
         _ACTS[type(decision)](workspace, decision, snapshot)
 

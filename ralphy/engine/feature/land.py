@@ -113,8 +113,7 @@ def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
 
 
 def _moved_to(
-    w: Workspace, old: str, write: Callable[[], str], edits: Edits, taken: TakenIn, end: Mapping[str, Any],
-    when_moved: Callable[[str], None] | None = None,
+    w: Workspace, old: str, write: Callable[[], str], edits: Edits, taken: TakenIn, end: Mapping[str, Any]
 ) -> str:  # fmt: skip
     """Move the branch from `old` to the commit that `write` makes, and show it; gives the commit."""
     adopted = ids_of(w, edits.but(taken.waits))
@@ -128,8 +127,8 @@ def _moved_to(
     except Conflict:  # nothing has moved; after anything else the refs may have, and the intent stays to tell
         clear_intent(w)
         raise
-    if when_moved:
-        when_moved(commit)
+    if adopted:
+        w.milestone("edits_adopted")
     note_ours(w, adopted)
     laid = lay_out(w, commit)
     w.milestone("files_replaced")
@@ -236,7 +235,7 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> None:
         tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
         return _write_commit(w, _by_hand(w, tip, body), tree)
 
-    _moved_to(w, tip, write, edits, taken, {}, lambda _: w.milestone("edits_adopted"))
+    _moved_to(w, tip, write, edits, taken, {})
 
 
 def tip_taken_up(w: Workspace) -> str:

@@ -1,4 +1,4 @@
-"""One attempt at a story: run the agent, write the candidate tree, judge it, land it or clear it away."""
+"""One attempt at a story: what it begins with, and its end once it is judged: landed, or kept and cleared away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
@@ -16,18 +16,17 @@ from ralphy.engine.feature.documents import committed_prd, written_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
-from ralphy.engine.feature.live_documents import lay_out, put
+from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.checks import CheckResult, checked
-from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
-from ralphy.engine.lane_use.take_over import Candidate, candidate_from, file_changes
+from ralphy.engine.lane_use.lane_layout import with_documents
+from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.onto_tip import settle_at_tip
-from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, telling_of
+from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.verify import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
-from ralphy.engine.workspace.subject import Subject, subject
+from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
@@ -44,11 +43,6 @@ from ralphy.pipeline.verification import is_unverified, verified_by
 from ralphy.prompts.budget import excerpt
 from ralphy.testguard.substance import digest_of, is_test
 from ralphy.text.plain_text import plain
-from ralphy.text.strict_json import dump
-from ralphy.text.tone import WAITING
-
-if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
 
 _FURTHER_RUNS = {
     "old_tests": "old_test_runs",
@@ -78,51 +72,13 @@ class Attempt:
     kept: str = ""
 
 
-def run_story(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
-    """Make one attempt at the decision's story in a lane; only code is taken out of it, once it is judged."""
-    lane = agent_lane(w)
-    return telling_of(Subject(decision.story, lane.name), _steps(w, decision, snapshot, lane))
-
-
-def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> Flight:
-    prd, head = snapshot.prd, snapshot.tree.head
-    story, green = prd.story(decision.story or ""), w.objects.tree_of(head)
-    past = snapshot.history.of(names.STORY, story.id)
+def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
+    """(the tree that an attempt at the decision's story begins with, what its agent is told of the last ones)."""
+    past = snapshot.history.of(names.STORY, decision.story)
+    green = w.objects.tree_of(snapshot.tree.head)
     tell_what_is_not_asked(w, w.code_of(green))
     begun = green if decision.mode == "fresh" else kept_work_on(w, green, past.tree)
-    laid_out = with_documents(w, begun)
-    lay_out_lane(w, lane, laid_out, head)
-
-    ran = yield from agent_run(w, decision, snapshot, past.feedback, lambda: show_in_work(w, prd), lane)
-    ran = _without_blame(w, lane, ran)
-    stands = (*(f"{name} (set aside)" for name in ran.tampered), *ran.stands)
-    candidate = replace(candidate_from(w, lane, green, laid_out), stands=stands)
-    w.milestone("candidate_written")
-
-    def settled(at: str, verdict: Verdict) -> None:
-        judged = verdict.candidate or candidate
-        attempt = Attempt(story, decision.attempt, committed_prd(w, at), at, ran, judged, verdict)
-        settle(w, attempt)
-
-    settle_at_tip(w, story, ran, head, candidate, settled)
-    let_go(w, lane, ran)
-
-
-def _without_blame(w: Workspace, lane: Lane, ran: Ran) -> Ran:
-    """The run; one whose lane a person removed costs no attempt. Without a sandbox, the agent could have done it."""
-    if lane.at == lane.tree or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
-        return ran
-    why = f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
-    w.say(why, WAITING)
-    return replace(ran, result=replace(ran.result, outcome=Outcome.STOPPED, detail=why))
-
-
-def show_in_work(w: Workspace, prd: Prd) -> None:
-    """Have prd.json say for people which stories are worked on, until what is committed is laid out again."""
-    known = {story.id for story in prd.stories}
-    for story in w.session.stories_in_work & known:
-        prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
-    put(w, "prd.json", dump(prd.raw))
+    return with_documents(w, begun), past.feedback
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:
@@ -242,9 +198,7 @@ def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'rejected'}"
     trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
     why = _short(v.failure)
-    land(w, NewCommit(
-        subject, trailers, w.objects.tree_of(a.head), a.head, files, end, why,
-    ))  # fmt: skip
+    land(w, NewCommit(subject, trailers, w.objects.tree_of(a.head), a.head, files, end, why))
 
 
 def _is_green(verdict: Verdict) -> bool:

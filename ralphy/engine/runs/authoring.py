@@ -19,16 +19,15 @@ from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import keep
-from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane, with_documents
+from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.appendix import with_proof
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
-from ralphy.engine.runs.running import Flight, Ran, agent_run, let_go, no_more, telling_of
+from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.runs.unfinished_documents import digest_of
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
-from ralphy.engine.workspace.subject import Subject
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
@@ -51,19 +50,15 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 
-def run_step(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> Flight:
-    """Run the step's agent once and move in what it made, or note why not."""
-    lane = agent_lane(w)
-    return telling_of(Subject(decision.story, lane.name), _steps(w, decision, snapshot, lane))
+def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
+    """(the tree that the step's agent finds, what people said to it)."""
+    return with_documents(w, w.objects.tree_of(snapshot.tree.head)), _what_people_said(decision, snapshot)
 
 
-def _steps(w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane) -> Flight:
-    laid_out = with_documents(w, w.objects.tree_of(snapshot.tree.head))
-    lay_out_lane(w, lane, laid_out, snapshot.tree.head)
-    ran = yield from agent_run(w, decision, snapshot, _what_people_said(decision, snapshot), no_more, lane)
-    keep_code(w, lane, decision.step, ran.run, snapshot.tree.head, laid_out)
-    _take_in(w, decision, snapshot, ran)
-    let_go(w, lane, ran)
+def finish_step(w: Workspace, run: Run, ran: Ran) -> None:
+    """Move in what the step's agent made, or note why not."""
+    keep_code(w, run.lane, run.decision.step, run.id, run.snapshot.tree.head, run.laid_out)
+    _take_in(w, run.decision, run.snapshot, ran)
 
 
 def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> None:

@@ -7,44 +7,48 @@ checked: the merged tree. Work that conflicts is done again on top of the other'
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ralphy.agents.protocol import Outcome
+from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import tip_taken_up
-from ralphy.engine.lane_use.take_over import Candidate
+from ralphy.engine.lane_use.take_over import Candidate, candidate_from
+from ralphy.engine.runs.attempt import Attempt, settle
 from ralphy.engine.runs.conflict import conflict_told, landed_between, named_between
-from ralphy.engine.runs.running import Ran
+from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.verify.verify import Verdict, judge
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
 from ralphy.pipeline.model import Story
+from ralphy.text.tone import WAITING
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 _MOST_TRIES = 5
 _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the same
 
 
-def settle_at_tip(
-    w: Workspace, story: Story, ran: Ran, base: str, candidate: Candidate, settle: Callable[[str, Verdict], None],
-) -> None:  # fmt: skip
-    """Judge the work where the branch is, and settle it there: `settle` is given the commit that the work stands on now
-    and what is to be said of it; the verdict has the candidate. A branch that moves in the moment of the landing is
-    merged onto like one that moved before.
-
-    `base` is the commit that the agent began at.
-    """
+def finish_story(w: Workspace, run: Run, ran: Ran) -> None:
+    """Judge the work where the branch is, and settle it there. A branch that moves in the moment of the landing is
+    merged onto like one that moved before. Only code is taken out of the lane."""
+    story, base = run.snapshot.prd.story(run.decision.story or ""), run.snapshot.tree.head
+    ran = _lane_removal_costs_nothing(w, run.lane, ran)
+    candidate = _candidate(w, run, ran)
     may_land = ran.result.outcome.costs_an_attempt and not candidate.refused and not ran.claim.asks
     head = base
     for _ in range(_MOST_TRIES):
-        tip = tip_taken_up(w) if may_land else head
-        if tip not in ("", head):
+        tip = (tip_taken_up(w) or head) if may_land else head
+        if tip != head:
             w.say(f"{w.feature_branch} has moved to {tip[:10]}; merging {story.id} onto it")
             merged, conflicts = merge_trees(w, head, candidate.tree, tip)
             if conflicts:
-                settle(head, _conflict(w, story, candidate, (base, head, tip), conflicts))
+                verdict = _conflict(w, story, candidate, (base, head, tip), conflicts)
+                settle(w, _attempt(w, run, ran, head, verdict, candidate))
                 return
             candidate, head = _on_top(w, candidate, merged, tip), tip
             w.milestone("merged_onto_tip")
@@ -54,14 +58,36 @@ def settle_at_tip(
         if verdict.passed and tip_taken_up(w) not in ("", head):
             continue
         try:
-            settle(head, replace(verdict, candidate=candidate))
+            settle(w, _attempt(w, run, ran, head, verdict, candidate))
             return
         except BranchMoved:
             if not verdict.passed or tip_taken_up(w) in ("", head):
                 raise
     why = f"{w.feature_branch} moved {_MOST_TRIES} times while the work was checked"
-    failed = replace(verdict, outcome=Outcome.REJECTED, failure=why, digest=why, goes_on=True, candidate=candidate)
-    settle(head, failed)
+    failed = replace(verdict, outcome=Outcome.REJECTED, failure=why, digest=why, goes_on=True)
+    settle(w, _attempt(w, run, ran, head, failed, candidate))
+
+
+def _candidate(w: Workspace, run: Run, ran: Ran) -> Candidate:
+    """The code that the run left in its lane, with what it may have moved outside."""
+    found = candidate_from(w, run.lane, w.objects.tree_of(run.snapshot.tree.head), run.laid_out)
+    w.milestone("candidate_written")
+    return replace(found, stands=(*(f"{name} (set aside)" for name in ran.tampered), *ran.stands))
+
+
+def _attempt(w: Workspace, run: Run, ran: Ran, head: str, verdict: Verdict, candidate: Candidate) -> Attempt:
+    prd = committed_prd(w, head)
+    story = run.snapshot.prd.story(run.decision.story or "")
+    return Attempt(story, run.decision.attempt, prd, head, ran, candidate, verdict)
+
+
+def _lane_removal_costs_nothing(w: Workspace, lane: Lane, ran: Ran) -> Ran:
+    """The run; one whose lane a person removed costs no attempt. Without a sandbox, the agent could have done it."""
+    if lane.at == lane.tree or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
+        return ran
+    why = f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
+    w.say(why, WAITING)
+    return replace(ran, result=replace(ran.result, outcome=Outcome.STOPPED, detail=why))
 
 
 def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: str, head: str) -> Verdict:

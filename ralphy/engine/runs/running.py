@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 from typing import TYPE_CHECKING
 
 from ralphy.agents.outbox import Outbox
@@ -20,6 +20,7 @@ from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.feature.documents import sealed_place
+from ralphy.engine.feature.live_documents import put
 from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
@@ -27,31 +28,56 @@ from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
-from ralphy.engine.workspace.subject import Subject, subject, working_on
+from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import children, remove
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.events import AgentActivity
-from ralphy.pipeline.model import InWork, Snapshot
+from ralphy.pipeline.events import AgentActivity, Tone
+from ralphy.pipeline.model import InWork, Prd, Snapshot, Status
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
 from ralphy.processes.resource_limits import Allowance
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked
+from ralphy.text.strict_json import dump
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
-# A run in the steps that Ralphy takes for it. It stops once, with what runs its agent to the end, in whatever thread,
-# and is sent the result.
-Go = Callable[[], AgentResult]
-Flight = Generator[Go, AgentResult, None]
-
 TOOL_PATIENCE = 5.0  # how much longer than `inactivity_timeout` a tool may be silent: 60 s become 300 s
+
+
+# What the threads that wait for agents have to say: the id of a run, and what its agent does or how it ended.
+Inbox = SimpleQueue[tuple[str, Activity | AgentResult | BaseException]]
+
+
+class Cancelled(BaseException):
+    """The agent is to be ended, because Ralphy ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that has begun: the decision and what it was decided on, the tree that its lane got, and what is compared
+    when it has ended (`outside`, the `login` file, and whether its dollars are a share of the budget)."""
+
+    decision: RunAgent
+    snapshot: Snapshot
+    lane: Lane
+    laid_out: str
+    request: AgentRequest
+    outbox: Outbox
+    about: Subject
+    outside: Outside
+    login: int
+    has_share: bool
+
+    @property
+    def id(self) -> str:
+        return self.request.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,75 +97,73 @@ class Ran:
         return self.outbox.read(name, most)
 
 
-def no_more() -> None:
-    """The lane is as the agent is to find it."""
+def begin_run(
+    w: Workspace, decision: RunAgent, snapshot: Snapshot, lane: Lane, laid_out: str, feedback: str, inbox: Inbox,
+    cancelled: Event,
+) -> tuple[Run, Callable[[], AgentResult]]:  # fmt: skip
+    """Note a run in a lane that was laid out for it; gives it, and what runs its agent to the end, in any thread. What
+    the agent does goes into the inbox; it is ended when `cancelled` is set.
 
-
-def complete(flight: Flight) -> None:
-    """Take all steps of a flight here, and sit with its agent."""
-    go = next(flight)
-    try:
-        result = go()
-    except BaseException as error:
-        flight.throw(error)
-        raise
-    with suppress(StopIteration):
-        flight.send(result)
-
-
-def telling_of(about: Subject, flight: Flight) -> Flight:
-    """The same flight; all that is told in its steps is about this subject. Between them others are at work."""
-    with working_on(about):
-        go = next(flight)
-    try:
-        result = yield go
-    except BaseException as error:
-        with working_on(about):
-            flight.throw(error)
-        raise
-    with working_on(about), suppress(StopIteration):
-        flight.send(result)
-
-
-def agent_run(
-    w: Workspace, decision: RunAgent, snapshot: Snapshot, feedback: str, get_ready: Callable[[], None], lane: Lane,
-) -> Generator[Go, AgentResult, Ran]:  # fmt: skip
-    """Run the agent once, in a lane that was laid out for it; what it left there is kept until `let_go`.
-
-    `get_ready` is called when the run is in the journal: a kill from there on leaves a run to be closed.
+    A kill from the journal's line on leaves a run to be closed.
     """
     _set_early_aside(w)
     _tell_of_rehearsals(w)
     decision = _with_known_model(w, decision)
-    run = w.new_run_id()
-    outbox = _outbox(w, decision, snapshot, run)
-    request = _request(w, decision, snapshot, run, outbox.path, lane)
-    go = _agent(w, request, lane).prepared(request, _listener(w, run, subject()))
+    name = w.new_run_id()
+    outbox = _outbox(w, decision, snapshot, name)
+    request = _request(w, decision, snapshot, name, outbox.path, lane)
+    agent = _agent(w, request, lane, cancelled)
+    go = agent.prepared(request, lambda activity: inbox.put((name, activity)))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-    outside, login = Outside.take(w, lane), _inode(login_file(w))
-    lane.note(w.feature.name, decision.story or "", f"run {run} works in it")
-    _note(w, decision, snapshot, run, lane, outside)
+    run = Run(decision, snapshot, lane, laid_out, request, outbox, subject(), Outside.take(w, lane),
+              _inode(login_file(w)), request.max_cost_usd == _share(w, snapshot))  # fmt: skip
+    lane.note(w.feature.name, decision.story or "", f"run {name} works in it")
+    _note(w, run)
     w.say(f"  {' '.join(w.config.agent.command)}: {request.run_dir}", is_detail=True)
-    work = InWork(run, decision.story or decision.step, request.max_cost_usd or 0.0, outside.is_closed)
+    work = InWork(name, decision.story or decision.step, request.max_cost_usd or 0.0, run.outside.is_closed)
     w.session = replace(w.session, in_work=(*w.session.in_work, work))
     w.milestone("run_recorded")
     _clear_handed_on(w, decision, snapshot)
-    get_ready()
+    if decision.step == names.STORY:
+        show_in_work(w, snapshot.prd)
     w.milestone("laid_out")
-    result = yield partial(go, prompt)
+    return run, partial(go, prompt)
+
+
+def show_in_work(w: Workspace, prd: Prd) -> None:
+    """Have prd.json say for people which stories are worked on, until what is committed is laid out again."""
+    known = {story.id for story in prd.stories}
+    for story in w.session.stories_in_work & known:
+        prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
+    put(w, "prd.json", dump(prd.raw))
+
+
+def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
+    """What a run left whose agent has ended; it is kept in the lane until `let_go`."""
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
     w.shown = ("", "")
     # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text, result.structured)
     if not claim.is_complete:
-        result = _with_new_login(w, result, was_replaced=outside.is_closed and _inode(login_file(w)) != login)
-        result = _without_blame(w, lane, result, request.max_cost_usd == _share(w, snapshot))
+        result = _with_new_login(w, run, result)
+        result = _lane_removal_costs_nothing(w, run.lane, result)
+        result = _budget_end_costs_nothing(w, run, result)
     _pass_on_warning(w, result)
-    tampered, stands = outside.judged(w)
-    redact_run(w, Path(request.run_dir))
+    tampered, stands = run.outside.judged(w)
+    redact_run(w, Path(run.request.run_dir))
     w.milestone("run_redacted")
-    return Ran(run, result, claim, outbox, tampered, stands)
+    return Ran(run.id, result, claim, run.outbox, tampered, stands)
+
+
+def hear(w: Workspace, run: Run, activity: Activity) -> None:
+    """Tell what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
+    if activity.text and activity.kind != "start":
+        text = as_in_the_checkout(activity.text, w.repository)
+        about = run.about
+        w.emit(AgentActivity(story=about.story, lane=about.lane, run=run.id, activity=activity.kind, text=text))
+    if activity.kind == "warning" and (warned := activity.raw.get("watchdog")):
+        w.record("watchdog", durable=False, run=run.id, **warned)
 
 
 def _with_known_model(w: Workspace, d: RunAgent) -> RunAgent:
@@ -151,12 +175,12 @@ def _with_known_model(w: Workspace, d: RunAgent) -> RunAgent:
     return replace(d, model=known)
 
 
-def let_go(w: Workspace, lane: Lane, ran: Ran) -> None:
+def let_go(w: Workspace, run: Run) -> None:
     """The run is settled: nothing that it left in its lane is needed any more."""
-    w.session = replace(w.session, in_work=tuple(work for work in w.session.in_work if work.run != ran.run))
-    lane.note(w.feature.name)
+    w.session = replace(w.session, in_work=tuple(work for work in w.session.in_work if work.run != run.id))
+    run.lane.note(w.feature.name)
     root = w.repository.root
-    outbox = () if w.history.hands_on(ran.run) else (ran.outbox.path,)
+    outbox = () if w.history.hands_on(run.id) else (run.outbox.path,)
     for done in (*outbox, *old_runs(root, w.feature.private / "runs")):
         remove(done, below=root)
 
@@ -182,11 +206,12 @@ def _clear_handed_on(w: Workspace, d: RunAgent, s: Snapshot) -> None:
         remove(w.feature.private / "outbox" / past, below=w.repository.root)
 
 
-def _note(w: Workspace, d: RunAgent, s: Snapshot, run: str, lane: Lane, outside: Outside) -> None:
+def _note(w: Workspace, run: Run) -> None:
     """The journal's line of a run that begins."""
-    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run, mode=d.mode,
+    d, s, outside = run.decision, run.snapshot, run.outside
+    w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run.id, mode=d.mode,
              model=marked(d.model, w.config.agent.is_rehearsal),
-             lane=lane.name, laid_out=lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
+             lane=run.lane.name, laid_out=run.lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
              edits=dict(outside.edits) or None, agent=w.config.agent.preset,
              green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
@@ -205,30 +230,38 @@ def _set_early_aside(w: Workspace) -> None:
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 
 
-def _without_blame(w: Workspace, lane: Lane, result: AgentResult, is_share: bool) -> AgentResult:
+def _lane_removal_costs_nothing(w: Workspace, lane: Lane, result: AgentResult) -> AgentResult:
+    """A run that could not begin because a person removed its lane costs no attempt."""
+    if result.outcome is not Outcome.FATAL or not lane.was_removed:
+        return result
+    return _free(w, result, f"lane {lane.name} was removed before its agent began: it costs no attempt, and is laid "
+                 "out again", WAITING)  # fmt: skip
+
+
+def _budget_end_costs_nothing(w: Workspace, run: Run, result: AgentResult) -> AgentResult:
     """A run that ended because the dollars of this call of Ralphy were used up costs no attempt; nor does one that had
-    a share of them, beside others, or one that could not begin because a person removed its lane."""
-    if result.outcome is Outcome.FATAL and lane.was_removed:
-        why = f"lane {lane.name} was removed before its agent began: it costs no attempt, and is laid out again"
-        w.say(why, WAITING)
-        return replace(result, outcome=Outcome.STOPPED, detail=why)
-    most = w.config.limits.max_cost_usd
-    is_share = is_share and w.config.lanes.jobs > 1
+    a share of them, beside others."""
+    most, is_share = w.config.limits.max_cost_usd, run.has_share and w.config.lanes.jobs > 1
     if not result.over_budget or most is None or (w.session.cost_usd < most and not is_share):
         return result
     what = "the run's share of the budget" if w.session.cost_usd < most else "the budget"
-    why = f"{what} of ${most} ran out during the run: it costs no attempt"
-    w.say(why)
-    return replace(result, outcome=Outcome.STOPPED, detail=why)
+    return _free(w, result, f"{what} of ${most} ran out during the run: it costs no attempt")
 
 
-def _with_new_login(w: Workspace, result: AgentResult, *, was_replaced: bool) -> AgentResult:
+def _with_new_login(w: Workspace, run: Run, result: AgentResult) -> AgentResult:
     """A run whose login was refused, and is another file now, costs no attempt: a sandbox shows the file that was there
     when the run began, and a session of the person's replaces it when it renews the login."""
-    if result.outcome is not Outcome.FATAL or not was_replaced:
+    is_renewed = run.outside.is_closed and _inode(login_file(w)) != run.login
+    if result.outcome is not Outcome.FATAL or not is_renewed:
         return result
-    why = "the login was renewed outside during the run: it costs no attempt, and runs again"
-    w.say(why, WAITING)
+    return _free(
+        w, result, "the login was renewed outside during the run: it costs no attempt, and runs again", WAITING
+    )
+
+
+def _free(w: Workspace, result: AgentResult, why: str, tone: Tone = "") -> AgentResult:
+    """The result as one that costs no attempt; why is said."""
+    w.say(why, tone)
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
 
@@ -249,53 +282,17 @@ def _pass_on_warning(w: Workspace, result: AgentResult) -> None:
             w.say(f"{used} of the usage limit ({window.kind}) is used up{left}")
 
 
-def _agent(w: Workspace, request: AgentRequest, lane: Lane) -> Agent:
+def _agent(w: Workspace, request: AgentRequest, lane: Lane, cancelled: Event) -> Agent:
     """The agent's program in its walls, with its bounds."""
+
+    def end_if_cancelled() -> None:
+        if cancelled.is_set():
+            raise Cancelled
+
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    conditions = Conditions(w.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
-                            _allowed(w), sandbox, _looks(w, request.env["RALPHY_STEP"]))  # fmt: skip
+    conditions = Conditions(w.checkout.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
+                            _allowed(w), sandbox, end_if_cancelled)  # fmt: skip
     return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
-
-
-def _listener(w: Workspace, run: str, about: Subject) -> Callable[[Activity], None]:
-    """Tells what the agent does; the watchdog's warnings are noted, for `ralphy status` in another terminal."""
-    post = w.post
-
-    def take(activity: Activity) -> None:
-        if activity.text and activity.kind != "start":
-            text = as_in_the_checkout(activity.text, w.repository)
-            w.emit(AgentActivity(story=about.story, lane=about.lane, run=run, activity=activity.kind, text=text))
-        if activity.kind == "warning" and (warned := activity.raw.get("watchdog")):
-            w.record("watchdog", durable=False, run=run, **warned)
-
-    return lambda activity: post(lambda: take(activity))
-
-
-def _looks(w: Workspace, step: str) -> Callable[[], None]:
-    """What is looked for while an agent works: whether it is to be ended, and STOP where nobody decides meanwhile."""
-    ends = w.should_end
-    if ends and step == names.STORY:
-        return ends
-    notice = _stop_notice(w)
-
-    def look() -> None:
-        notice()
-        if ends:
-            ends()
-
-    return look
-
-
-def _stop_notice(w: Workspace) -> Callable[[], None]:
-    """Says once that STOP was seen while the agent runs; the run goes on, and who made the file is judged after it."""
-    path, said, post = str(w.feature.file("STOP")), [os.path.lexists(w.feature.file("STOP"))], w.post
-
-    def look() -> None:
-        if not said[0] and os.path.lexists(path):
-            said[0] = True
-            post(lambda: w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`"))
-
-    return look
 
 
 def _thresholds(w: Workspace, request: AgentRequest) -> Thresholds | None:

@@ -1,4 +1,4 @@
-"""observe(workspace) -> Snapshot: everything a decision needs, read at one moment; nothing is written."""
+"""observe(workspace) -> Snapshot: everything a decision needs, read at one moment; only `w.branch` is written."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,17 @@ from ralphy.git.move_refs import RefMover
 from ralphy.git.objects import Objects
 from ralphy.pipeline.model import Prd
 from ralphy.processes.keep_awake import KeepAwake
+from ralphy.processes.supervision import Supervisor
 
 if TYPE_CHECKING:
     from ralphy.lanes.bring import Brought
     from ralphy.lanes.pool import Pool
-    from ralphy.processes.supervision import Supervisor
     from ralphy.sandbox.proxy import AllowProxy, Host
 
 _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and some on the way
 
 
-@dataclass(slots=True)
+@dataclass
 class Checkout:
     """`said` is what is said once for all features, `proxies` the ways out of closed sandboxes.
     `not_ignored` are files that Git does not ignore, and what it was asked of which features folder, when.
@@ -39,7 +40,6 @@ class Checkout:
     objects: Objects
     refs: RefMover
     awake: KeepAwake
-    hooks: Path | None = None
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     prds: dict[str, Prd | None] = field(default_factory=dict)
@@ -48,11 +48,6 @@ class Checkout:
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
     brought: tuple[Brought, ...] | None = None
-    _push_addresses: tuple[str, ...] | None = None
-    _identity: str = ""
-    _signs: bool | None = None
-    _ignore_file: str | None = None
-    _supervisor: Supervisor | None = None
     _supervisors: dict[str, Supervisor] = field(default_factory=dict)
 
     @classmethod
@@ -86,74 +81,57 @@ class Checkout:
             known[(commit, of)] = not is_beyond and is_ancestor(self.repository, commit, of)
         return known[(commit, of)]
 
-    @property
+    @cached_property
     def supervisor(self) -> Supervisor:
         """What runs the programs of the engine's own thread."""
-        if self._supervisor is None:
-            from ralphy.processes.supervision import Supervisor
-
-            self._supervisor = Supervisor()
-        return self._supervisor
+        return Supervisor()
 
     def supervisor_of(self, lane: str) -> Supervisor:
-        """What runs the agent in a lane, where several work."""
-        if lane not in self._supervisors:
-            from ralphy.processes.supervision import Supervisor
-
-            self._supervisors[lane] = Supervisor()
-        return self._supervisors[lane]
+        """What runs the agent in a lane."""
+        return self._supervisors.setdefault(lane, Supervisor())
 
     def kill_supervisors(self) -> None:
         """End the agents of all lanes without a farewell; what their programs started is swept later."""
         for one in self._supervisors.values():
             one.kill()
 
-    @property
+    @cached_property
     def hooks_folder(self) -> Path:
-        """Where git looks for hooks, as it was configured before any agent worked; asked once."""
-        if self.hooks is None:
-            try:  # the last value is the one by which Ralphy's own calls run no hooks
-                asked = ("config", "--type=path", "-z", "--get-all", "core.hooksPath")
-                rows = self.repository.run(*asked).split(b"\0")[:-2]
-            except git.GitError:
-                rows = []
-            named = os.fsdecode(rows[-1]) if rows else ""
-            self.hooks = self.repository.root / named if named else self.repository.common_dir / "hooks"
-        return self.hooks
+        """Where git looks for hooks, as it was configured before any agent worked."""
+        # the last value is the one by which Ralphy's own calls run no hooks
+        rows = self._settings("--type=path", "-z", "--get-all", "core.hooksPath")[:-1]
+        return self.repository.root / rows[-1] if rows and rows[-1] else self.repository.common_dir / "hooks"
+
+    @cached_property
+    def _named_ignore_file(self) -> Path | None:
+        rows = self._settings("--type=path", "-z", "core.excludesFile")
+        return Path(rows[0]) if rows and rows[0] else None
 
     @property
     def ignore_file(self) -> Path | None:
-        """The person's own file of what Git ignores, if it is named in the settings and there; asked once."""
-        if self._ignore_file is None:
-            try:
-                rows = self.repository.run("config", "--type=path", "-z", "core.excludesFile")
-            except git.GitError:
-                rows = b""
-            self._ignore_file = os.fsdecode(rows).rstrip("\0")
-        path = Path(self._ignore_file)
-        return path if self._ignore_file and path.is_file() else None
+        """The person's own file of what Git ignores, if it is named in the settings and there."""
+        path = self._named_ignore_file
+        return path if path and path.is_file() else None
 
-    @property
+    @cached_property
     def push_addresses(self) -> tuple[str, ...]:
-        """The addresses of the repository's remotes, as they were configured before any agent worked; asked once."""
-        if self._push_addresses is None:
-            try:
-                rows = self.repository.run("config", "-z", "--get-regexp", r"^remote\..*\.(push)?url$").split(b"\0")
-            except git.GitError:
-                rows = []
-            self._push_addresses = tuple(dict.fromkeys(os.fsdecode(row.partition(b"\n")[2]) for row in rows if row))
-        return self._push_addresses
+        """The addresses of the repository's remotes, as they were configured before any agent worked."""
+        rows = self._settings("-z", "--get-regexp", r"^remote\..*\.(push)?url$")
+        return tuple(dict.fromkeys(row.partition("\n")[2] for row in rows))
 
-    @property
+    def _settings(self, *words: str) -> list[str]:
+        """The rows that `git config` gives, ended by NUL; none if there are none."""
+        try:
+            return os.fsdecode(self.repository.run("config", *words)).split("\0")[:-1]
+        except git.GitError:
+            return []
+
+    @cached_property
     def signs_commits(self) -> bool:
-        """Does the person have Git sign commits, as it was configured before any agent worked? Asked once."""
-        if self._signs is None:
-            self._signs = signing.signs_commits(self.repository)
-        return self._signs
+        """Does the person have Git sign commits, as it was configured before any agent worked?"""
+        return signing.signs_commits(self.repository)
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """`Name <address>` as git knows the user; asked once."""
-        if not self._identity:
-            self._identity = git.identity_of(self.repository)
-        return self._identity
+        """`Name <address>` as git knows the user."""
+        return git.identity_of(self.repository)

@@ -48,18 +48,13 @@ def _unheard(_: object) -> None:
     """Nobody listens."""
 
 
-def _at_once(do: Callable[[], None]) -> None:
-    """There is one thread."""
-    do()
-
-
 @dataclass(slots=True)
 class Workspace:
     """What an act needs. The `listener` hears every event; of a wait it hears every `tick_s` seconds (`told` has what
     was left of it when it last did). `waits` has the end of the last wait on the `steady` clock.
 
-    One thread uses a workspace. What another one hears of an agent goes by way of `post`; `should_end` raises there if
-    the agent is to be ended. `shown` is (blob id of the branch's prd.json, that of what people are shown in its place).
+    One thread uses a workspace. `shown` is (blob id of the branch's prd.json, that of what people are shown in its
+    place).
     """
 
     repository: Repository
@@ -76,8 +71,6 @@ class Workspace:
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = steady
     pause: Callable[[float], None] = time.sleep
-    post: Callable[[Callable[[], None]], None] = _at_once
-    should_end: Callable[[], None] | None = None
     shown: tuple[str, str] = ("", "")
     tick_s: float = math.inf
     told: dict[float | None, float] = field(default_factory=dict)
@@ -99,11 +92,6 @@ class Workspace:
     @property
     def supervisor(self) -> Supervisor:
         return self.checkout.supervisor
-
-    def supervisor_of(self, lane: str) -> Supervisor:
-        """Who holds the agent in a lane; that of one which is sat with alone also holds the checks, which run when it
-        has ended."""
-        return self.supervisor if self.should_end is None else self.checkout.supervisor_of(lane)
 
     @property
     def left_runs(self) -> tuple[Mapping[str, Any], ...]:
