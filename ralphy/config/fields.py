@@ -194,27 +194,23 @@ def _checks(plain: list[dict[str, Any]]) -> Iterator[Check]:
 
 
 def _unfit(field: Field, value: Any, error: ValidationError) -> UnfitError:
-    """What the schema refuses, in words: of the setting itself, or of a part of the checks."""
-    inner: Place = tuple(error.absolute_path)
-    for step in inner:
-        value = value[step]
+    """What the schema refuses, in words. Of a list, what the whole of it takes is what helps; the checks have parts."""
+    inner: Place = tuple(error.absolute_path) if field.dotted == "checks" else ()
     name = field.dotted
-    if field.dotted == "checks" and inner:
-        name = f"checks[{inner[0]}]"
-        if error.validator == "required":
-            return UnfitError(f"{name} has no {next(key for key in ('name', 'run') if key not in value)}", inner=inner)
-        if error.validator == "additionalProperties":
-            key = next(key for key in value if key not in check_fields())
-            return unknown(f"{name}.{key}", check_fields(), (*inner, key))
-        if len(inner) == 1:
-            return UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
-        field, name = check_fields()[str(inner[1])], f"{name}.{inner[1]}"
-    elif inner:  # in a list: what the whole of it takes is what helps
-        inner, value = (), []
-    expected = field.expected + (f", at most {error.validator_value}" if error.validator == "maxItems" else "")
+    for step in inner:
+        value, name = value[step], f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}"
+    if error.validator == "required":
+        return UnfitError(f"{name} has no {next(key for key in ('name', 'run') if key not in value)}", inner=inner)
+    if error.validator == "additionalProperties":
+        key = next(key for key in value if key not in check_fields())
+        return unknown(f"{name}.{key}", check_fields(), (*inner, key))
+    if len(inner) == 1:
+        return UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
+    field = check_fields()[str(inner[1])] if inner else field
+    most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
     is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
-    expected += "; put it in quotes" if is_unquoted else ""
-    return UnfitError(f"{name} is {short(value)}, must be {expected}", inner=inner)
+    quotes = "; put it in quotes" if is_unquoted else ""
+    return UnfitError(f"{name} is {short(value)}, must be {field.expected}{most}{quotes}", inner=inner)
 
 
 def short(value: object) -> str:

@@ -21,6 +21,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ralphy.cli.run.sentences import in_words
+from ralphy.config.load import load
+from ralphy.config.trust import accept
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
@@ -133,8 +135,8 @@ class Project:
         self.scenario.write_text(json.dumps(scenario), encoding="utf-8")
 
     def configure(self, **sections: Any) -> None:
-        """Settings of the repository, committed on the branch that is checked out. Stories are not split, unless
-        `limits` say so, and need no proof, unless `verify` and `proof` do: most agents here write no tests."""
+        """Settings of the repository, accepted and committed on the branch that is checked out. Stories are not split,
+        unless `limits` say so, and need no proof, unless `verify` and `proof` do: most agents here write no tests."""
         check = [{"name": "test", "run": f"{sys.executable} -S -E check.py"}]
         limits = {"max_splits": 0, **sections.pop("limits", {})}
         verify = {"unproved": "off", **sections.pop("verify", {})}
@@ -143,6 +145,7 @@ class Project:
                     **sections}  # fmt: skip
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
+        accept(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
         self.git("add", ".ralphy/config.yaml")
         self.git("commit", "--quiet", "-m", "chore: settings")
 
