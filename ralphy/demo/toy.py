@@ -84,7 +84,12 @@ def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[s
     home.mkdir(parents=True)
     foreign = ("RALPHY_", "GIT_")
     kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(foreign)}
-    own = {"XDG_CONFIG_HOME": str(home / ".config"), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    own = {
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_STATE_HOME": str(home / ".local" / "state"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
     return kept | own | ({"HOME": str(home)} if agent == "rehearsal" else {})
 
 
