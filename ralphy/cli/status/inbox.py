@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 NEEDS_YOU, READY, WORKING, WAITS, DONE = "needs_you", "ready", "working", "waiting", "done"
 SECTIONS = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING: ("Working", STRONG),

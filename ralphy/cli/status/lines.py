@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.text.rehearsed import marked
 from ralphy.text.tone import OF_STATUS, Toned
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def status_lines(v: dict[str, Any]) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -14,21 +15,18 @@ from ralphy.cli.output import error_body
 from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
 from ralphy.cli.status.lines import local_moment, phase, status_lines
 from ralphy.cli.status.moments import moment
+from ralphy.cli.status.repositories import repositories_below
+from ralphy.engine.feature.features import Found
 from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.forecast import what_is_left
+from ralphy.pipeline.model import Snapshot
 from ralphy.text.rehearsed import NOTE
 from ralphy.text.tone import BAD, STRONG, Toned
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ralphy.engine.feature.features import Found
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
 
 _WELCOME = """\
 Ralphy takes a PRD.md to a pull request: one verified commit per user story.
@@ -186,8 +184,6 @@ def _status_all(call: Invocation) -> int:
 
 def _status_under(call: Invocation, under: str) -> int:
     """The inbox of each repository below a folder. One that cannot be read hides no other."""
-    from ralphy.cli.status.repositories import repositories_below
-
     lines: list[str] = []
     rows: list[dict[str, Any]] = []
     code, top = int(ExitCode.DONE), call.directory / under

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,18 +15,16 @@ from ralphy.engine.feature.documents import to_read
 from ralphy.engine.person.again import redo_step
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_text, replace_file
 from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decide import decide, waiting_gate
+from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
-
-if TYPE_CHECKING:
-    from ralphy.engine.workspace.workspace import Workspace
-    from ralphy.pipeline.model import Snapshot
-    from ralphy.pipeline.story_changes import Changed
+from ralphy.pipeline.story_changes import Changed
 
 
 @click.command("approve")
