@@ -29,7 +29,7 @@ from ralphy.pipeline.model import Session
 from tests.engine.forked import Started, forked
 
 ROOT = Path(__file__).parents[2]
-AGENT = [sys.executable, str(ROOT / "ralphy" / "rehearsal" / "__main__.py")]
+AGENT = [sys.executable, "-I", "-S", str(ROOT / "tests" / "doubles" / "rehearsal_agent.py")]
 PATIENCE_S = 120.0
 MOST_RUNS = 50  # that a loop may begin
 ONE_RUN: dict[str, Any] = {"agents": 1}
