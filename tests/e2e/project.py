@@ -124,6 +124,18 @@ def with_claude(repo: Path, home: Path, url: str, **more: str) -> Project:
     return Project(repo, shell(claude_cli.program().parent, **{**cli, **more}))
 
 
+def make_hostile(repo: Path, canaries: Path, *moments: str, **settings: object) -> None:
+    """Write what would run programs in a session that believed it, and further settings: hooks at these moments and a
+    server for tools. Each program leaves a file among the canaries."""
+    canaries.mkdir()
+    hook = {"hooks": [{"type": "command", "command": f"touch '{canaries}/hook'"}]}
+    hooks = {"hooks": {moment: [hook] for moment in moments}}
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").write_text(json.dumps({**hooks, **settings}), encoding="utf-8")
+    server = {"command": "touch", "args": [str(canaries / "mcp")]}
+    (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"canary": server}}), encoding="utf-8")
+
+
 def on_a_forge(repo: Path, folder: Path) -> Path:
     """Give the repository a remote on the forge; the bare repository that is really pushed to, in `folder`."""
     bare, project = folder / "widget.git", Project(repo, {})

@@ -6,9 +6,6 @@ import json
 import os
 import re
 import select
-import signal
-import time
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ import pytest
 from ralphy.agents.claude.cli import SETTINGS
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.variables import FIXED
-from tests.conftest import is_gone
 from tests.doubles.messages_api import Asked, MessagesApi, Response
 from tests.e2e.claude_cli import (
     PLAIN,
@@ -30,21 +26,10 @@ from tests.e2e.claude_cli import (
     run,
     start,
     why_missing,
-    with_subscription,
 )
+from tests.e2e.project import make_hostile
 
 pytestmark = real_claude
-
-BASH = {"tool": "Bash", "input": {"command": "echo made > made.txt", "description": "Make a file"}}
-SESSION_LIMIT = {
-    "status": 429,
-    "repeat": "forever",
-    "headers": {
-        "anthropic-ratelimit-unified-status": "rejected",
-        "anthropic-ratelimit-unified-reset": "@+5400",
-        "anthropic-ratelimit-unified-representative-claim": "five_hour",
-    },
-}
 
 
 @pytest.fixture
@@ -55,46 +40,6 @@ def api() -> Iterator[MessagesApi]:
 
 def answering(*steps: Any) -> MessagesApi:
     return MessagesApi({"steps": list(steps)}, keep_bodies=True)
-
-
-def hostile(repo: Path, canaries: Path) -> None:
-    """A repository that would start programs of its own: a SessionStart hook and an MCP server."""
-    (repo / ".claude").mkdir()
-    hook = {"hooks": [{"type": "command", "command": f"touch '{canaries}/hook'"}]}
-    settings = {"hooks": {"SessionStart": [hook]}, "disableAllHooks": False}
-    (repo / ".claude" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    server = {"command": "touch", "args": [str(canaries / "mcp")]}
-    (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"canary": server}}), encoding="utf-8")
-    canaries.mkdir()
-
-
-def test_the_frame_runs_a_tool_and_reports_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
-    session = str(uuid.uuid4())
-    with answering({"blocks": ["Working.", BASH]}, "All done.") as api:
-        ended = run(
-            frame(tmp_path, session=session),
-            "Story: café\n",
-            cwd=git_repo,
-            env=environment(private_home, api.url),
-        )
-        first = api.messages()[0]
-
-    assert (git_repo / "made.txt").read_text() == "made\n"
-    assert ended.returncode == 0
-    assert {key: ended.result[key] for key in ("subtype", "is_error", "terminal_reason", "result")} == {
-        "subtype": "success",
-        "is_error": False,
-        "terminal_reason": "completed",
-        "result": "All done.",
-    }
-    assert ended.result["session_id"] == session
-    assert ended.result["total_cost_usd"] > 0
-    assert ended.of("system", "init")[0]["permissionMode"] == "bypassPermissions"
-    assert first.model.startswith("claude-sonnet")
-    assert "Story: café" in json.dumps(first.body, ensure_ascii=False)
-    assert "You work for Ralphy" in json.dumps(first.body and first.body["system"])
-    sent = {tool["name"] for tool in (first.body or {})["tools"]}
-    assert sent == {"Bash", "Edit", "Glob", "Grep", "Read", "Write"} | expected().more_tools
 
 
 def first_request(flags: list[str], repo: Path, env: dict[str, str], api: MessagesApi) -> Asked:
@@ -121,7 +66,7 @@ def test_without_the_frame_a_hostile_repository_does_start_a_program(
     git_repo: Path, private_home: Path, tmp_path: Path, api: MessagesApi
 ) -> None:
     canaries = tmp_path / "canaries"
-    hostile(git_repo, canaries)
+    make_hostile(git_repo, canaries, "SessionStart")
 
     run([*PLAIN], "hello", cwd=git_repo, env=environment(private_home, api.url))
 
@@ -156,21 +101,6 @@ def test_every_line_is_read_although_outputs_are_cut_in_the_middle_of_an_emoji(
         transcript.feed(event, 0.0)
     assert len(api.messages()) == 3
     assert (transcript.text, transcript.results, transcript.open_tools) == ("done", 1, {})
-
-
-@pytest.mark.fault("N1")
-def test_a_usage_limit_tells_when_it_ends(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
-    now = time.time()
-    with answering({"blocks": [BASH]}, SESSION_LIMIT) as api:
-        env = with_subscription(environment(private_home, api.url))
-        ended = run(frame(tmp_path), "hello", cwd=git_repo, env=env)
-
-    rejected = [line["rate_limit_info"] for line in ended.of("rate_limit_event")][-1]
-    assert rejected["status"] == "rejected"
-    assert rejected["rateLimitType"] == "five_hour"
-    assert now + 5400 - 1 <= rejected["resetsAt"] <= time.time() + 5400
-    assert ended.returncode == 1
-    assert (ended.result["is_error"], ended.result["api_error_status"]) == (True, 429)
 
 
 def test_a_command_past_its_timeout_is_an_error_in_the_same_turn(
@@ -222,26 +152,6 @@ def test_a_message_of_another_session_reaches_no_run_of_ralphys(
     assert "send" in [asked.source for asked in other.messages()]
     assert ended.result["result"] == "done"
     assert ("PLEASE-PUSH" in json.dumps([asked.body for asked in api.messages()])) == comes
-
-
-def test_sigint_ends_a_bash_call_with_a_result(git_repo: Path, private_home: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pid")
-    call = {"tool": "Bash", "input": {"command": f"echo $$ > '{tmp_path}/pid'; exec sleep 600"}}
-    with answering({"blocks": [call]}) as api:
-        process = start(frame(tmp_path), "hello", cwd=git_repo, env=environment(private_home, api.url))
-        pid = int(first_words(tmp_path / "pid", timeout_s=180))
-        process.send_signal(signal.SIGINT)
-        ended = finish(process)
-
-    # The exit code says nothing here: 0 when the signal comes early in the call, else 1.
-    assert {key: ended.result[key] for key in ("subtype", "is_error", "terminal_reason")} == {
-        "subtype": "error_during_execution",
-        "is_error": True,
-        "terminal_reason": "aborted_tools",
-    }
-    assert ended.result["total_cost_usd"] > 0
-    assert len(api.messages()) == 1
-    assert is_gone(pid)
 
 
 def first_words(fifo: Path, *, timeout_s: float) -> str:
