@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +16,8 @@ import pytest
 from tests.adapters.test_forge import find_gh, gh_environment, real_gh
 from tests.doubles.github_api import GitHubApi
 from tests.e2e.project import BRANCH, Project, on_a_forge, shell, the_forge
+from tests.engine.building import AGENT, called
+from tests.engine.forked import forked
 
 pytestmark = real_gh
 
@@ -37,18 +39,25 @@ def github(bare: Path) -> Iterator[GitHubApi]:
 @pytest.fixture
 def project(git_repo: Path, github: GitHubApi) -> Project:
     """A feature with one story, in a repository that is on the forge."""
-    made = Project(git_repo, environment(github))
+    made = Quick(git_repo, environment(github))
     made.write("PRD.md", "# Sign in\n\n## Objective\n\n- People sign in.\n")
     made.write("SPEC.md", "# Sign in\n")
     made.plan(STORY)
     return made
 
 
+class Quick(Project):
+    """Each of its calls is a process of its own, which has Ralphy from this one."""
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return forked(lambda: called(words), cwd=self.repo, env=self.env, stdout=subprocess.DEVNULL,
+                      stderr=subprocess.PIPE)  # fmt: skip
+
+
 def environment(github: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
     """A shell whose gh talks to the double, and whose agent is the rehearsal."""
     gh = {name: value for name, value in gh_environment(github, token).items() if name.startswith("GH_")}
-    agent = shlex.join([sys.executable, "-P", "-m", "ralphy.rehearsal"])
-    settings = {"RALPHY_AGENT_COMMAND": agent, "RALPHY_GATES_SPEC": "auto", "RALPHY_GATES_QA": "auto"}
+    settings = {"RALPHY_AGENT_COMMAND": shlex.join(AGENT), "RALPHY_GATES_SPEC": "auto", "RALPHY_GATES_QA": "auto"}
     return shell(Path(find_gh() or "").parent, **gh, **settings, RALPHY_STACK_TEST_COMMAND="true")
 
 
@@ -68,7 +77,7 @@ def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
 
 
 def automatic(project: Project) -> Project:
-    return Project(project.repo, {**project.env, "RALPHY_PR_AUTO_MERGE": "true"})
+    return Quick(project.repo, {**project.env, "RALPHY_PR_AUTO_MERGE": "true"})
 
 
 def test_the_forge_is_asked_to_merge_the_published_commit_where_checks_are_required(
@@ -154,7 +163,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
         github.fail("createPullRequest", status=502, times=2)
         refused = project.loop()
     else:
-        refused = Project(project.repo, environment(github, token="bad")).loop()
+        refused = Quick(project.repo, environment(github, token="bad")).loop()
 
     assert refused.code == 5
     assert ("gh auth login" if trouble == "login" else "502") in refused.said
@@ -174,7 +183,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
 def test_without_gh_the_branch_is_pushed_and_the_text_is_left(
     project: Project, bare: Path, github: GitHubApi, tmp_path: Path
 ) -> None:
-    called = Project(project.repo, {**project.env, "PATH": str(only("git", "sh", "true", folder=tmp_path))}).loop()
+    called = Quick(project.repo, {**project.env, "PATH": str(only("git", "sh", "true", folder=tmp_path))}).loop()
 
     assert called.code == 0
     assert "gh (the GitHub CLI) is not on PATH" in called.said and "PR.md" in called.said
