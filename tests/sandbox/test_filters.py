@@ -18,8 +18,7 @@ def with_filter(tmp_path: Path, command: str) -> tuple[Project, Path]:
     (project.repo / "tools").mkdir()
     (project.repo / "tools" / "strip.sh").write_text("cat\n")
     (project.repo / ".gitattributes").write_text("*.py filter=strip\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "chore: a filter")
+    project.commit("chore: a filter", ".")
     project.git("config", "filter.strip.clean", command)
     evil = f"echo 'touch {canary}; cat' > tools/strip.sh; touch src/base.py"
     project.play(stories={"US-001": [works(run=[["sh", "-c", evil]])]})
@@ -59,7 +58,7 @@ def test_a_filter_from_outside_works_as_ever(tmp_path: Path) -> None:
 def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -> None:
     """Also by the words of a shell."""
     home = tmp_path / "home"
-    root, tools = home / "work" / "repo", tmp_path / "bin"
+    root, tools = home / "code" / "repo", tmp_path / "bin"
     for path in (root / "tools" / "f.sh", root / "f.sh", root / ".venv" / "bin" / "strip", tools / "clean"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#!/bin/sh\n")
@@ -67,13 +66,13 @@ def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -
     (tmp_path / "link").symlink_to(root / "f.sh")
     env = {"PATH": f"{root}/.venv/bin:{tools}:/usr/bin:/bin", "HOME": str(home)}
     inside = ["tools/f.sh", "./new.sh %f", "sh tools/f.sh", "sh f.sh", f"{root}/f.sh", f"sh -e '{root}/f.sh'", "strip",
-              f"{tmp_path}/link", f"{root}/.venv/bin/python -m strip", "~/work/repo/tools/f.sh",
-              "$HOME/work/repo/tools/f.sh", "sh ../repo/tools/f.sh", "sh <tools/f.sh", "cat|tools/f.sh",
+              f"{tmp_path}/link", f"{root}/.venv/bin/python -m strip", "~/code/repo/tools/f.sh",
+              "$HOME/code/repo/tools/f.sh", "sh ../repo/tools/f.sh", "sh <tools/f.sh", "cat|tools/f.sh",
               "sh -c 'cd tools && ./f.sh; cat'", "LANG=C tools/f.sh;cat", "sh -c \"$PWD/tools/f.sh\"",
               "sh -c 'cat; sh tools/f.sh'", "sh $(git rev-parse --show-toplevel)/tools/f.sh", "`pwd`/tools/f.sh",
-              "${HOME}/work/repo/tools/f.sh", "env X=1 tools/f.sh"]  # fmt: skip
+              "${HOME}/code/repo/tools/f.sh", "env X=1 tools/f.sh"]  # fmt: skip
     outside = ["git-lfs clean -- %f", "clean", f"{tools}/clean --x", "sed s/a/b/", "python3 -m nbstripout", "cat",
-               "~/bin/f.sh", "../other/f.sh", "sh -c 'sed s/x/./g; cat'", "$HOME/work/repo2/f.sh"]  # fmt: skip
+               "~/bin/f.sh", "../other/f.sh", "sh -c 'sed s/x/./g; cat'", "$HOME/code/repo2/f.sh"]  # fmt: skip
     for command in (*inside, *outside):
         is_inside = bool(in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env))
         assert is_inside is (command in inside), command

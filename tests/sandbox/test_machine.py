@@ -39,7 +39,7 @@ def test_the_persons_files_are_not_there(closed: Box, private_home: Path) -> Non
     (private_home / ".ssh" / "id").write_text("CANARY")
     found = closed.tries(
         ssh=f"open('{private_home}/.ssh/id').read()", gh=f"os.listdir('{private_home}')",
-        root="os.listdir('/root/.ssh')",
+        root="os.listdir(os.path.expanduser('~root/.ssh'))",
         shadow="open('/etc/shadow').read()", neighbours=f"os.listdir('{closed.root.parent}')",
         proc="open(f'/proc/1/root{pathlib.Path.home()}/../../etc/shadow').read()",
     )  # fmt: skip
