@@ -31,6 +31,7 @@ from tests.engine.forked import Started, forked
 ROOT = Path(__file__).parents[2]
 AGENT = [sys.executable, "-I", "-S", str(ROOT / "tests" / "doubles" / "rehearsal_agent.py")]
 PATIENCE_S = 120.0
+NIGHT_S = 480.0  # a whole feature beside a person, on a machine with much else to do
 MOST_RUNS = 50  # that a loop may begin
 ONE_RUN: dict[str, Any] = {"agents": 1}
 
@@ -146,8 +147,7 @@ class Project:
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         accept(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
-        self.git("add", ".ralphy/config.yaml")
-        self.git("commit", "--quiet", "-m", "chore: settings")
+        self.commit("chore: settings", ".ralphy/config.yaml")
 
     def approve(self) -> None:
         (self.folder / "APPROVED").touch()
@@ -176,6 +176,11 @@ class Project:
                               check=False)  # fmt: skip
         assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
         return done.stdout.rstrip("\n")
+
+    def commit(self, message: str, *paths: str) -> None:
+        """Commit these paths as the person does, or all but the documents if none is named."""
+        self.git("add", "--all", "--", *(paths or (".", ":!docs")))
+        self.git("commit", "--quiet", "-m", message)
 
     def prd(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.read("prd.json"))
@@ -318,7 +323,7 @@ def drive(project: Project, *words: str) -> int:
 
     with forked(lambda: run(str(project.repo), project.path, *words), cwd=project.repo, env=project.env,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:  # fmt: skip
-        said, _ = process.communicate(timeout=PATIENCE_S)
+        said, _ = process.communicate(timeout=NIGHT_S)
     assert "Traceback" not in said, said
     sys.stdout.write(said)
     return process.returncode

@@ -43,8 +43,7 @@ class Repository:
         self._project = build(tmp_path, story("US-001"), checks=checks, verify=verify)
         (self._project.repo / "check.py").unlink()
         self._write(files)
-        self._project.git("add", "--all", ".", ":!docs")
-        self._project.git("commit", "--quiet", "-m", "feat: what is there")
+        self._project.commit("feat: what is there")
         self._green = self._tree("HEAD")
         with open_feature(self._project.repo, self._project.path, self._project.env) as w:
             lay_out_clean(w, self._green)

@@ -53,8 +53,7 @@ def pytested(tmp_path: Path, *stories: Act, run: str = "", **settings: Any) -> P
     for name, text in {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}.items():
         (repo / name).write_text(text)
     (repo / "check.py").unlink()
-    project.git("add", "--all", ".", ":!docs")
-    project.git("commit", "--quiet", "-m", "feat: a calculator")
+    project.commit("feat: a calculator")
     return project
 
 

@@ -189,16 +189,6 @@ def test_an_agent_that_cannot_work_at_all_ends_the_loop_and_fails_no_story(tmp_p
     assert_clean(project)
 
 
-def test_the_model_climbs_its_ladder_with_the_attempts(tmp_path: Path) -> None:
-    models = {"implementation": ["haiku", "sonnet", "opus"]}
-    project = build(tmp_path, story("US-001"), models=models)
-    project.play(stories={"US-001": [breaks(), breaks(), breaks(), works()]})
-
-    project.loop(agents=4)
-
-    assert [run["model"] for run in project.journal("run")[:4]] == ["haiku", "sonnet", "opus", "opus"]
-
-
 def test_attempts_are_counted_on_though_the_journal_is_wiped(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 3, "max_iterations": 1})
     project.play(stories={"US-001": [breaks()]})

@@ -269,8 +269,7 @@ def test_what_init_wrote_is_the_persons_whatever_an_agent_makes_of_it(tmp_path: 
     project = build(tmp_path, gates={"spec": "human"})
     makefile = project.repo / "Makefile"
     makefile.write_text("all:\n\ttrue\n")
-    project.git("add", "Makefile")
-    project.git("commit", "--quiet", "-m", "make")
+    project.commit("make", "Makefile")
     code, said = project.call("init")
     assert code == 0, said
     before = makefile.read_bytes()

@@ -136,26 +136,20 @@ def test_work_that_a_commit_from_a_stale_checkout_undid_during_a_run_is_brought_
     assert_clean(project)
 
 
-def test_a_document_that_a_person_edits_during_a_run_is_committed_as_theirs(sandbox: None, tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
-
-    project.loop(at={"agent_ended": lambda: project.write("notes.md", "Mind the gap.\n")})
-
-    assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
-    (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
-    assert project.trailer("Ralphy-Event", commit) == "adopted login"
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-def test_a_story_that_a_person_adds_during_a_run_is_done_in_the_same_night(sandbox: None, tmp_path: Path) -> None:
+def test_a_document_and_a_story_of_a_person_during_a_run_are_committed_as_theirs_and_the_story_is_done_in_that_night(
+    sandbox: None, tmp_path: Path
+) -> None:
     project = build(tmp_path, story("US-001"), story("US-002", priority=2))
 
     def add() -> None:
+        project.write("notes.md", "Mind the gap.\n")
         project.plan(*project.prd()["userStories"], story("US-003", priority=3))
 
     project.loop(at={"agent_ended": add})
 
+    assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
+    (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
+    assert project.trailer("Ralphy-Event", commit) == "adopted login"
     assert project.landed() == ["login/US-001", "login/US-002", "login/US-003"]
     assert_clean(project)
 
@@ -199,8 +193,7 @@ def test_documents_that_are_committed_where_a_person_stands_keep_no_branch_from_
     project = build(tmp_path, story("US-001"))
     project.write("PRD.md", "# Login\n")
     project.write("SPEC.md", "# Login\n\nOne story.\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "docs: plan the login")
+    project.commit("docs: plan the login", ".")
 
     project.loop(agents=1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -83,6 +82,7 @@ def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: 
     assert project.landed() == ["login/US-001"]
 
 
+@pytest.mark.fault("G17")
 def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path) -> None:
     check = "test ! -e secret.log -a ! -e src/.pytest_cache -a ! -e src/__pycache__"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": check}])
@@ -166,25 +166,13 @@ def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: P
     assert_clean(project)
 
 
-@pytest.mark.fault("G17")
-def test_the_checks_see_exactly_what_is_committed(tmp_path: Path) -> None:
-    count = "import os; print(sorted(os.listdir('src'))); raise SystemExit('tmp.log' in os.listdir('src'))"
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"python3 -c {json.dumps(count)}"}])
-    project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "src/tmp.log": "x"})]})
-
-    project.loop(agents=1)
-
-    assert project.git("ls-tree", "--name-only", project.branch, "src/").split() == ["src/a.py", "src/base.py"]
-
-
 def _with_two_folders(tmp_path: Path, *stories: Act, **settings: Any) -> Project:
     """`lib` and `vendored`, with a file of the same name in each."""
     project = build(tmp_path, *stories, limits={"max_attempts": 2, "max_splits": 0}, **settings)
     for folder in ("lib", "vendored"):
         (project.repo / folder).mkdir()
         (project.repo / folder / "same.py").write_text(f"PLACE = '{folder}'\n", encoding="utf-8")
-    project.git("add", "lib", "vendored")
-    project.git("commit", "--quiet", "--message", "chore: two folders")
+    project.commit("chore: two folders", "lib", "vendored")
     return project
 
 
@@ -216,27 +204,13 @@ def test_files_folders_and_links_may_take_each_others_place(tmp_path: Path) -> N
     assert_clean(project)
 
 
-def test_a_folder_that_became_a_link_in_an_attempt_that_failed_is_a_folder_again(tmp_path: Path) -> None:
-    project = _with_two_folders(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [breaks(run=_LINK), breaks()]})
-
-    project.loop(agents=2)
-
-    assert project.landed() == []
-    assert project.git("show", "refs/ralphy/login/US-001/attempt-2:lib") == "vendored"  # it was healed from there
-    for folder in ("lib", "vendored"):
-        assert project.code(f"{folder}/same.py") == f"PLACE = '{folder}'\n"
-    assert_clean(project)
-
-
 def test_nothing_is_touched_beyond_a_link_that_took_the_place_of_a_folder(tmp_path: Path) -> None:
     project, outer = build(tmp_path, story("US-001"), limits={"max_attempts": 1, "max_file_mb": 1}), tmp_path / "outer"
     for folder in (project.repo / "lib", outer):
         folder.mkdir()
         for name in ("pipe", "large", "same.py"):
             (folder / name).write_text(f"PLACE = '{folder.name}'\n", encoding="utf-8")
-    project.git("add", "lib")
-    project.git("commit", "--quiet", "--message", "chore: a folder")
+    project.commit("chore: a folder", "lib")
     (outer / "pipe").unlink()
     os.mkfifo(outer / "pipe")
     (outer / "large").write_bytes(b"l" * 2_000_000)

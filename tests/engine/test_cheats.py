@@ -142,8 +142,7 @@ def test_a_test_is_not_taken_for_its_namesake_of_another_package(tmp_path: Path)
         (project.repo / name / "pyproject.toml").write_text("[tool.pytest.ini_options]\npythonpath = ['.']\n")
         (project.repo / name / f"{name}_mod.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return 2\n")
         (project.repo / name / "tests" / "test_mod.py").write_text(PACKAGE_TESTS.format(f"{name}_mod"))
-    project.git("add", "a", "b")
-    project.git("commit", "--quiet", "-m", "feat: two packages")
+    project.commit("feat: two packages", "a", "b")
     less = PACKAGE_TESTS.format("b_mod").partition("\n\n\ndef test_two")[0] + "\n"
     project.play(stories={"US-001": [{"write": {"a/more.py": "X = 1\n", "b/tests/test_mod.py": less}}]})
 
@@ -265,8 +264,7 @@ def test_old_tests_are_run_by_a_program_that_only_the_checkout_has(tmp_path: Pat
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest "$@"\n')
     program.chmod(0o755)
     (project.repo / ".gitignore").write_text(".venv/\n")
-    project.git("add", ".gitignore")
-    project.git("commit", "--quiet", "-m", "chore: an environment of its own")
+    project.commit("chore: an environment of its own", ".gitignore")
     project.play(stories={"US-001": [{"write": CHANGED_RULES}]})
 
     project.loop(agents=1)

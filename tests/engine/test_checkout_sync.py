@@ -98,8 +98,7 @@ def test_a_clean_checkout_follows(project: Project) -> None:
 def test_everything_else_that_a_person_has_there_survives(project: Project) -> None:
     for path, content in {"src/kept.py": "1", "src/odd.py": "1"}.items():
         put(project, path, content)
-    project.git("add", "src/kept.py", "src/odd.py")
-    project.git("commit", "--quiet", "-m", "mine")
+    project.commit("mine", "src/kept.py", "src/odd.py")
     with opened(project) as w:
         record_branch_tip(w, tip_of(project))
     put(project, "src/kept.py", "changed")

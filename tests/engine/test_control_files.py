@@ -41,7 +41,7 @@ MEDDLING: dict[str, Act] = {
 }
 
 
-@pytest.mark.fault("A4")
+@pytest.mark.fault("A4", "A5")
 def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path) -> None:
     project, ended = meddled(tmp_path, *MEDDLING.values())
 
@@ -72,14 +72,6 @@ def test_in_a_sandbox_an_attempt_to_change_them_fails_where_it_is_made(sandbox: 
 
 def place_of(name: str) -> str:
     return name if name.startswith(".ralphy/") else f"{FOLDER}/{name}"
-
-
-@pytest.mark.fault("A5")
-def test_stories_that_the_agent_marked_as_passed_are_done_all_the_same(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    project.play(stories={"US-001": [works(cheat={"mark_passed": True})], "US-002": [works()]})
-
-    assert project.loop(agents=2).runs == ["US-001", "US-002"]
 
 
 @pytest.mark.fault("A3")

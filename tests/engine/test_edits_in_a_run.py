@@ -113,8 +113,7 @@ def test_a_document_of_another_feature_that_changes_meanwhile_is_flagged(tmp_pat
 
 def test_where_the_branch_that_is_checked_out_tracks_the_document_it_is_put_back(tmp_path: Path) -> None:
     project = reached(tmp_path, "echo 'nothing to do' > docs/features/login/SPEC.md")
-    project.git("add", "docs")
-    project.git("commit", "--quiet", "-m", "docs: the plan")
+    project.commit("docs: the plan", "docs")
 
     project.loop(agents=1)
 

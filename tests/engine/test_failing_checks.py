@@ -28,8 +28,7 @@ def noisy(tmp_path: Path) -> Project:
     checks = [{"name": "test", "run": f"{sys.executable} -S -E noisy.py"}]
     project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 2})
     (project.repo / "noisy.py").write_text(NOISY)
-    project.git("add", "noisy.py")
-    project.git("commit", "--quiet", "-m", "test: a check with a long report")
+    project.commit("test: a check with a long report", "noisy.py")
     project.play(stories={"US-001": [breaks()]})
     return project
 

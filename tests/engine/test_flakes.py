@@ -48,8 +48,7 @@ def test_a_test_that_fails_now_and_then_costs_no_attempt(tmp_path: Path) -> None
 def test_a_test_that_fails_at_the_first_look_does_not_stop_the_night(tmp_path: Path) -> None:
     project = pytested(tmp_path, story("US-001"))
     (project.repo / NET).write_text(net(tmp_path / "log", "n == 0"))
-    project.git("add", NET)
-    project.git("commit", "--quiet", "-m", "test: the net")
+    project.commit("test: the net", NET)
     project.play(stories={"US-001": [feature()]})
 
     project.loop(agents=1)

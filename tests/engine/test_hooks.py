@@ -168,15 +168,6 @@ def test_a_hook_that_hangs_is_ended_with_all_its_processes_and_rejects(tmp_path:
     assert_clean(project)
 
 
-def test_a_hook_that_hangs_before_any_work_is_a_red_baseline(tmp_path: Path) -> None:
-    project = hooked(tmp_path, "sleep 1000", git={"hook_timeout_s": 0.5})
-
-    ended = project.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
-    assert "pre-commit took more than 0.5 s" in ended.text
-
-
 def test_hooks_can_be_left_out(tmp_path: Path) -> None:
     project = hooked(tmp_path, "exit 1", git={"hooks": "skip"})
 

@@ -204,18 +204,6 @@ def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(scene: S
     assert scene.project.landed() == ["login/US-001", "login/US-002"]
 
 
-@pytest.mark.fault("M1")
-def test_another_ralphy_in_the_checkout_is_turned_away(scene: Scene) -> None:
-    process = scene.begin()
-    try:
-        code, said = scene.project.call("loop", "login")
-    finally:
-        scene.end(process, signal.SIGTERM)
-
-    assert code == ExitCode.CONFLICT
-    assert f"pid {process.pid}" in said
-
-
 @pytest.mark.fault("P15", "G16")
 def test_what_a_person_changes_in_git_after_a_kill_stands(scene: Scene) -> None:
     project, git_dir = scene.project, scene.project.repo / ".git"

@@ -325,8 +325,7 @@ def test_files_that_git_writes_with_cr_are_as_the_branch_has_them(project: Proje
 def test_what_main_tracks_is_left_as_main_has_it(tmp_path: Path) -> None:
     project = begun(tmp_path)
     project.write("PRD.md", "# Of main\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "documents on main")
+    project.commit("documents on main", ".")
     laid(project)
     assert left(project) == ("PRD.md",)
     assert (project.read("PRD.md"), status(project)) == ("# Of main\n", "")

@@ -10,8 +10,7 @@ import pytest
 from ralphy.config import load as settings
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.errors import Conflict
-from tests.engine.building import Project, assert_clean, build, drive, heard, open_feature, reports, story, works
-from tests.engine.driver import KILLED
+from tests.engine.building import Project, assert_clean, build, heard, open_feature, reports, story, works
 
 
 def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,12 +131,4 @@ def test_code_that_a_review_changed_is_kept_under_the_ref_that_is_named(reviewed
     assert "src/new.py" not in reviewed.code_files()
     assert reviewed.code("src/base.py") == "BASE = 1\n"
     assert "fix: me too" not in reviewed.subjects()
-    assert_clean(reviewed)
-
-
-def test_code_that_a_review_changed_is_kept_when_ralphy_dies_too(reviewed: Project) -> None:
-    assert drive(reviewed, "die", "code_kept", "1") == KILLED
-    (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
-    assert reviewed.code("src/new.py", ref) == "NEW = 1\n"
-    assert reviewed.loop().runs == ["qa"]
     assert_clean(reviewed)

@@ -73,14 +73,3 @@ def test_a_branch_that_is_rewritten_during_a_run_is_said_and_gone_on_from(tmp_pa
         assert "src/us_001.py" not in project.code_files(project.commit_of("US-002"))
     assert set(project.landed()) >= {"login/US-002"}
     assert_clean(project)
-
-
-def test_a_branch_that_is_rewritten_between_two_runs_is_said(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_iterations": 1})
-    project.loop()
-    project.git("update-ref", f"refs/heads/{project.branch}", f"{project.commit_of('US-001')}^")
-
-    ended = project.loop()
-
-    assert "ralph/login was reset to an older commit; continuing from" in ended.text
-    assert project.landed() == ["login/US-001"]

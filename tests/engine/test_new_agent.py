@@ -23,7 +23,7 @@ from ralphy.pipeline.events import AgentActivity
 from ralphy.processes.resource_limits import Bounds
 from ralphy.text.lines import Lines
 from tests.cli.conftest import Call
-from tests.engine.building import ROOT, Project, assert_clean, build, story
+from tests.engine.building import Project, assert_clean, build, story
 
 # The program: it gets the prompt as its input, works, and tells of it in its own words.
 PROGRAM = """\
@@ -164,17 +164,6 @@ def test_a_new_agent_does_a_whole_story(project: Project, capfd: pytest.CaptureF
     code, out, _ = Call(project.repo, capfd)("logs", "US-001")  # they are read in its words
     assert (code, "writing   src/us_001.py" in out) == (ExitCode.DONE, True)
     assert_clean(project)
-
-
-@pytest.mark.usefixtures("sandbox")
-def test_it_works_in_the_closed_sandbox_too(project: Project) -> None:
-    seen = [str(ROOT), sys.prefix, sys.base_prefix, PRESETS["diary"].command[1]]
-    project.configure(agent={"preset": "diary"}, gates={"spec": "auto"}, safety={"level": "strict", "ro_paths": seen})
-
-    ended = project.loop(agents=1)
-
-    assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
-    assert project.landed() == ["login/US-001"]
 
 
 def test_what_a_run_cost_that_nobody_saw_the_end_of_is_read_from_its_log(project: Project) -> None:

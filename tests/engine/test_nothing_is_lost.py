@@ -23,8 +23,7 @@ def test_other_features_ignored_folders_modes_and_links_are_as_they_were(tmp_pat
         path.write_text(text)
     (assets / "run.sh").chmod(0o755)
     (assets / "link").symlink_to("run.sh")
-    project.git("add", "--all", "--", "docs/features/other")
-    project.git("commit", "--quiet", "--message", "other")
+    project.commit("other", "docs/features/other")
     other.write_text("# Other, with hours of work\n")
     at = f"{project.path}/assets"
     write = {"src/us_001.py": "WORKS = 1\n", ".gitignore": "__pycache__/\n*.log\ndata/\n", f"{at}/run.sh": "changed\n"}
@@ -48,8 +47,7 @@ def test_what_a_person_edits_and_the_checks_write_while_they_run_is_in_no_commit
     mine.write_text("old\n")
     script = f"[ -e src/us_001.py ] || exit 0\necho mine > {mine}\necho 1 > report.xml\npython3 check.py\n"
     (project.repo / "check.sh").write_text(script)
-    project.git("add", "--all", "--", "README.md", "check.sh")
-    project.git("commit", "--quiet", "--message", "a check that does more")
+    project.commit("a check that does more", "README.md", "check.sh")
 
     project.loop(agents=1)
 

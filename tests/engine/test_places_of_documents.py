@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.config.values import Config
 from ralphy.documents.feature_folder import Feature, obstructions
 from ralphy.errors import ExitCode
-from ralphy.pipeline.decide import decide
-from ralphy.pipeline.decision import Halt
-from tests.core.building import snapshot
-from tests.engine.building import build, story
+from tests.engine.building import build
 
 DOCUMENTS = ["PRD.md", "SPEC.md", "QA_REPORT.md", "PR.md", "QUESTIONS.md", "prd.json", "progress.txt", "TASKS.md",
              "stories/US-001.md", ".gitignore", ".gitattributes"]  # fmt: skip
@@ -50,12 +46,6 @@ def test_each_folder_must_be_one(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_is_decided_over_an_obstruction() -> None:
-    decision = decide(snapshot(obstructions=("SPEC.md is a folder but must be a plain file",)), Config())
-    assert isinstance(decision, Halt)
-    assert decision.reason.startswith("SPEC.md is a folder but must be a plain file")
-
-
 def test_a_folder_called_spec_costs_nothing_and_goes_on_when_it_is_moved(tmp_path: Path) -> None:
     project = build(tmp_path, gates={"spec": "human"})
     (project.folder / "SPEC.md").mkdir()
@@ -66,10 +56,3 @@ def test_a_folder_called_spec_costs_nothing_and_goes_on_when_it_is_moved(tmp_pat
     assert "docs/features/login/SPEC.md is a folder but must be a plain file" in ended.rest.reason
     (project.folder / "SPEC.md").rmdir()
     assert project.loop().runs == ["spec"]
-
-
-def test_a_pipe_called_qa_report_is_found_before_the_first_story(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    os.mkfifo(project.folder / "QA_REPORT.md")
-
-    assert (project.loop().runs, project.loop().code) == ([], ExitCode.INVALID)

@@ -65,17 +65,6 @@ def test_a_commit_that_was_just_landed_and_is_reverted_stays_open(landing: Proje
     assert_clean(landing)
 
 
-def test_another_story_reverted_after_a_landing_that_was_cut_short(landing: Project) -> None:
-    landing.switch()
-    landing.git("revert", "--no-edit", landing.commit_of(FIRST))
-
-    ended = landing.loop(agents=1)
-
-    assert ended.runs == [FIRST]
-    assert landing.landed() == ["login/US-001", "login/US-002", "login/US-001"]
-    assert_clean(landing)
-
-
 @pytest.mark.fault("P1")
 def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project) -> None:
     """The last two come before the kept work is laid out again."""
@@ -118,15 +107,6 @@ def test_half_written_files_of_a_dead_ralphy_vanish_and_lies_of_its_agent_are_no
     assert list(two.folder.rglob("*.tmp-*")) == []
     assert "tmp-" not in two.git("log", "--name-only", "--format=")
     assert_clean(two)
-
-
-def test_a_hard_reset_after_a_kill_stands(died: Project) -> None:
-    died.switch()
-    died.git("reset", "--quiet", "--hard", "HEAD~1")
-
-    assert died.loop(agents=2).runs == [FIRST, SECOND]
-    assert died.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(died)
 
 
 @pytest.mark.parametrize("branch", sampled(["main", "ralph/login"], "ralph/login"))

@@ -52,18 +52,6 @@ def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_
     assert_clean(project)
 
 
-def test_a_story_waits_for_what_it_depends_on(tmp_path: Path) -> None:
-    project = build(
-        tmp_path, story("US-001"), story("US-002", dependsOn=["US-001"]), story("US-003"), lanes={"jobs": 3}
-    )
-    project.play(stories={**meets(project, ["US-001", "US-003"]), "US-002": [works(read=["src/us_001.py"])]})
-
-    project.loop(agents=3)
-
-    assert project.landed().index("login/US-001") < project.landed().index("login/US-002")
-    assert len(project.landed()) == 3
-
-
 def test_stories_that_name_the_same_file_are_worked_on_one_after_the_other(tmp_path: Path) -> None:
     project = build(tmp_path, *stories(2, files=["src/shared.py"]), lanes={"jobs": 2})
     project.play(stories={"*": [{"append": {"src/shared.py": "MORE = 1\n"}}]})

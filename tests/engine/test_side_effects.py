@@ -24,8 +24,7 @@ def writing(tmp_path: Path, script: str, *acts: Act) -> Project:
     project = build(tmp_path, *map(story, ids), limits={"max_attempts": 1})
     (project.repo / "report.txt").write_text("old\n")
     (project.repo / "check.sh").write_text(f"{script}\npython3 check.py\n")
-    project.git("add", "--all", "--", "report.txt", "check.sh")
-    project.git("commit", "--quiet", "--message", "chore: a check that writes a report")
+    project.commit("chore: a check that writes a report", "report.txt", "check.sh")
     project.configure(gates={"spec": "auto", "qa": "human"}, limits={"max_attempts": 1},
                       checks=[{"name": "test", "run": "sh check.sh"}])  # fmt: skip
     project.play(stories=dict(zip(ids, ([act] for act in acts), strict=True)))

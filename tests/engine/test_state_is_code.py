@@ -112,16 +112,6 @@ def test_redo_spec_writes_it_anew_and_keeps_the_stories(tmp_path: Path) -> None:
     assert_clean(project)
 
 
-def test_redo_pr_writes_its_text_again(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), gates={"qa": "auto"})
-    assert project.loop().runs == ["US-001", "qa", "pr"]
-
-    assert project.call("redo", "pr", "login")[0] == 0
-
-    assert project.loop().runs == ["pr"]
-    assert_clean(project)
-
-
 def test_reset_tries_failed_stories_again_and_a_kept_attempt_is_never_overwritten(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_attempts": 1})
     project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]})

@@ -150,8 +150,7 @@ def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_an
     project = build(tmp_path, story("US-001"), path="[my] own/tasks")
     exclude = project.repo / ".git" / "info" / "exclude"
     exclude.write_text("# mine\n*.orig")
-    project.git("add", "-A", "[my] own/tasks")
-    project.git("commit", "--quiet", "-m", "chore: tasks")
+    project.commit("chore: tasks", "[my] own/tasks")
     project.loop(agents=1)
     project.git("switch", "--quiet", "main")
     other = Project(project.repo, "docs/features/other", project.scenario, project.env)

@@ -122,8 +122,6 @@ def test_a_yes_to_an_ordinary_question_does_not_complete_the_story(tmp_path: Pat
 QUOTED = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
 # green work, or none, whose agent does not say that it is done; and why it does not count
 HELD_BACK: dict[str, tuple[Act, str]] = {
-    "US-001": (works(question="Which colour shall the button have?"), "Which colour"),
-    "US-002": (works(exit_signal=False), "EXIT_SIGNAL: false"),
     "US-003": (works(status={"STATUS": "BLOCKED"}), "BLOCKED"),
     "US-004": (works(exit_signal=None, promise=None, say=QUOTED), "EXIT_SIGNAL is missing"),
     "US-005": (breaks(write={"src/us_005.py": "W = 1\n", "src/base.py": "BROKEN = 1\n"}), "src/base.py::works"),
@@ -140,8 +138,6 @@ def test_what_its_agent_or_a_check_holds_back_never_lands(tmp_path: Path) -> Non
     for name, (_, why) in HELD_BACK.items():
         assert why in project.story(name)["execution"]["last_error"], name
     assert project.landed() == []
-    assert project.story("US-001")["status"] == "blocked"
-    assert "> Which colour shall the button have?" in project.read("QUESTIONS.md")
     assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
 
 
@@ -165,16 +161,6 @@ def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_pa
         assert modes == ["fresh", "heal"], how
         assert project.trailer("Ralphy-Attempt", project.commit_of(name)) == "2", how
         assert project.code(f"src/{name.lower().replace('-', '_')}.py") == "WORKS = 1\nMORE = 1\n", how
-
-
-def test_a_green_tree_is_kept_from_one_bad_end_to_the_next(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    second = {"append": {"src/us_001.py": "B = 1\n"}, "crash": 3}
-    project.play(stories={"US-001": [works(crash=3), second, {"append": {"src/us_001.py": "C = 1\n"}}]})
-
-    project.loop(agents=3)
-
-    assert project.code("src/us_001.py") == "WORKS = 1\nB = 1\nC = 1\n"
 
 
 def test_every_check_must_be_green_and_one_that_never_ends_is_red(tmp_path: Path) -> None:

@@ -77,8 +77,7 @@ def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy
     project.env["PATH"] = f"{os.environ['PATH']}:."
     (project.repo / "look.sh").write_text(f"#!/bin/sh\ncat /proc/1/comm >> '{seen}'\n")
     (project.repo / "look.sh").chmod(0o755)
-    project.git("add", "look.sh")
-    project.git("commit", "--quiet", "-m", "test: a look")
+    project.commit("test: a look", "look.sh")
     for place in (tmp_path, project.repo):
         monkeypatch.chdir(place)
         project.loop(agents=1)

@@ -48,8 +48,7 @@ def test_a_live_run_of_a_worktree_is_shown_from_main(tmp_path: Path) -> None:
     other = Project(tmp_path / "beside", project.path, project.scenario, project.env)
     project.git("worktree", "add", "--quiet", str(other.repo), project.branch)
     other.plan(story("US-001"))
-    other.git("add", "--all")
-    other.git("commit", "--quiet", "-m", "chore(login): start")
+    other.commit("chore(login): start", ".")
     with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "worktree-beside" / "lock", "loop"):
         with open_feature(other.repo, other.path, other.env) as w:
             w.record("run", step="story", story="US-001", attempt=1, run="r-1", green=other.git("rev-parse", "HEAD"),

@@ -78,8 +78,7 @@ def test_what_a_person_allowed_or_had_there_before_is_not_the_agents(tmp_path: P
     test_key = KEY[:-4] + "Test"
     allow = project.repo / ".ralphy" / "secrets-allow"
     allow.write_text(f"{mark_of(test_key.encode())}  # a key of the test account, revoked\n")
-    project.git("add", "src", ".ralphy/secrets-allow")
-    project.git("commit", "--quiet", "-m", "chore: of old")
+    project.commit("chore: of old", "src", ".ralphy/secrets-allow")
     project.play(stories={
         "US-001": [works(append={"src/base.py": "MORE = 1\n"})],
         "US-002": [works(write={"src/us_002.py": "W = 1\n", f"src/{SLACK}/new.txt": "new\n"})],

@@ -40,8 +40,7 @@ def test_an_included_file_that_was_not_there_runs_nothing(walls: str, tmp_path: 
     checks: dict[str, Any] = {"checks": [{"name": "test", "run": check}]} if by == "check" else {}
     project = build(tmp_path, story("US-001"), **checks)
     (project.repo / ".gitattributes").write_text("*.py filter=x\n")
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "chore: attributes")
+    project.commit("chore: attributes", ".")
     (project.repo / "one.log").write_text("[include]\npath = two.log\n")
     project.git("config", "include.path", "../one.log")
     act = works() if by == "check" else works(run=[["sh", str(script), str(canary)]])

@@ -37,8 +37,7 @@ def cloned(tmp_path: Path) -> Project:
         safety={"level": "minimal"}, gates={"spec": "auto", "qa": "auto"},
         agent={"command": leaves(tmp_path / "canary")}, setup=f"{sys.executable} -c pass",
     )  # fmt: skip
-    theirs.git("add", "--all")
-    theirs.git("commit", "--quiet", "-m", "feat: harmless")
+    theirs.commit("feat: harmless", ".")
     theirs.git("clone", "--quiet", str(theirs.repo), str(tmp_path / "mine"))
     return replace(theirs, repo=tmp_path / "mine")
 
