@@ -91,15 +91,15 @@ def folders_above(paths: Iterable[str]) -> set[str]:
 def clear(tree: Path, look: Look, keep: Sequence[str]) -> set[str]:
     """Take away what is neither in the tree that was looked at nor kept, and what cannot be one of its files; gives
     what was removed."""
-    folders = folders_above([*look.files, *keep])
+    folders, empty = folders_above([*look.files, *keep]), look.empty
     away, left = set[str](), {".git", *keep}
     for one in walk(tree, left):
         if one.path == ".git" or one.path in keep:
             continue
-        if one.path in look.files and one.path not in look.empty:
+        if one.path in look.files and one.path not in empty:
             is_wrong = one.is_folder or (stat.S_ISREG(one.stat.st_mode) and one.stat.st_nlink > 1)
         else:
-            is_wrong = not one.is_folder or (one.path not in folders and one.path not in look.empty)
+            is_wrong = not one.is_folder or (one.path not in folders and one.path not in empty)
         if is_wrong:
             away.add(one.path)
             left.add(one.path)

@@ -18,7 +18,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import problem_said
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
-from ralphy.lanes.lane_sandbox import LaneSandbox
+from ralphy.sandbox.bubblewrap import Sandbox
 
 GITLINK = "160000"
 _LONGEST_S = 900.0
@@ -69,7 +69,8 @@ set -e
 rm "$GIT_DIR/index"
 "$git" read-tree "$1"
 "$git" update-index --force-remove -z --stdin <"$GIT_DIR/gone"
-if ! "$git" update-index --add -z --stdin <"$GIT_DIR/taken" 2>"$GIT_DIR/refused"; then
+: >"$GIT_DIR/refused"
+if ! "$git" update-index --add -z --stdin <"$GIT_DIR/taken"; then
     xargs -0 -n 1 "$git" update-index --add -- <"$GIT_DIR/taken" 2>"$GIT_DIR/refused" || :
 fi
 tree=$("$git" write-tree)
@@ -103,13 +104,13 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class GitInside:
-    """Git for the lane at `home`, whose tree programs see at `at`. Its Git folder was written by Ralphy just before."""
+    """Git for the lane at `home`, whose tree programs see at `at`, inside its walls, if there are any. Its Git folder
+    was written by Ralphy just before."""
 
     repository: Repository
     home: Path
     at: Path
-    sandbox: LaneSandbox | None
-    longest_s: float = _LONGEST_S
+    walls: Sandbox | None = None
 
     def look(self, tree: str) -> Look:
         """How the working tree differs from a tree; the index is then that of the tree with its submodules."""
@@ -132,9 +133,9 @@ class GitInside:
         are new with it go into the person's."""
         for name, paths in (("gone", gone), ("taken", files)):
             (self.home / "git" / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
-        tree, _, refused = self._run(_TAKE, base).decode("utf-8", "replace").partition("\n")
+        tree, *said = self._run(_TAKE, base).decode("utf-8", "replace").splitlines()
         self._import(self.home / "git" / "pack")
-        return tree, refused
+        return tree, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
 
     def _import(self, pack: Path) -> None:
         """A Git outside looks at all of the pack before anything of it counts."""
@@ -153,7 +154,7 @@ class GitInside:
 
     def _run(self, script: str, *words: str) -> bytes:
         argv = ("/bin/sh", "-c", script, "sh", *words)
-        box = self.sandbox.around(self.home, is_ralphys=True) if self.sandbox else None
+        box = self.walls
         with sealed(box.filter if box else b"") as filtered:
             process = subprocess.Popen(
                 box.enclosed(argv, filter_at=filtered) if box else argv, cwd="/" if box else self.home / "tree",
@@ -161,7 +162,7 @@ class GitInside:
                 pass_fds=(filtered,), start_new_session=True,
             )  # fmt: skip
         try:
-            out, said = process.communicate(timeout=self.longest_s)
+            out, said = process.communicate(timeout=_LONGEST_S)
         except BaseException as error:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -180,7 +181,7 @@ class GitInside:
         settings = [word.partition("=") for word in (*SAFE, *_OWN) if word != "-c"]
         named = {f"GIT_CONFIG_{part}_{number}": text for number, (name, _, value) in enumerate(settings)
                  for part, text in (("KEY", name), ("VALUE", value))}  # fmt: skip
-        git_dir = self.at / ".git" if self.sandbox else self.home / "git"
+        git_dir = self.at / ".git" if self.walls else self.home / "git"
         return {**base, **named, "GIT_CONFIG_COUNT": str(len(settings)), "git": self.repository.program,
                 "GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(self.at), "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1",

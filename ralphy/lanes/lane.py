@@ -49,9 +49,8 @@ class Lane:
         self._repository = repository
         self._person = person
         self._objects = objects
-        self._is_walled = walls is not None
+        self._walls = walls
         self._stood: os.stat_result | None = None
-        self._git = GitInside(repository, home, self.at, walls)
 
     def lay_out(self, tree: str, commit: str, branch: str) -> int:
         """Make the working tree exactly a tree (its objects must be written), and give the number of written files.
@@ -75,12 +74,11 @@ class Lane:
         return written
 
     def _written(self, tree: str, refs: dict[str, str], head: str) -> int:
-        self._make_ready(refs, head)
-        keep = _names(self.keep)
+        git, keep = self._git(refs, head), _names(self.keep)
         surveyed(self.tree, keep)
-        look = self._git.look(tree)
+        look = git.look(tree)
         removed = clear(self.tree, look, keep)
-        self._git.write(tree, look)
+        git.write(tree, look)
         self.empty = tuple(sorted(look.empty))
         return len((look.changed | look.gone | removed) & look.files.keys())
 
@@ -99,13 +97,12 @@ class Lane:
         sockets and devices go."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
-        self._make_ready({}, "ref: refs/heads/lane")
-        keep, excluded = _names(self.keep), _names(limits.excluded)
+        git, keep, excluded = self._git({}, "ref: refs/heads/lane"), _names(self.keep), _names(limits.excluded)
         survey = surveyed(self.tree, keep, excluded)
-        found = Sorted(self.tree, self._git.look(base), survey, keep, limits)
+        found = Sorted(self.tree, git.look(base), survey, keep, limits)
         tree, refused = base, ""
         if found.gone or found.files:
-            tree, refused = self._git.take(base, found.gone, found.files)
+            tree, refused = git.take(base, found.gone, found.files)
         self._require_sound(base, tree, excluded)
         return found.taken(tree, refused)
 
@@ -130,15 +127,17 @@ class Lane:
         note = read_note(self.home / "lane.json", 1 << 16)
         return str(note.get("feature") or "") if note.get("kept") else ""
 
-    def _make_ready(self, refs: dict[str, str], head: str) -> None:
-        """The tree's folder, made where it is not there, and the Git folder. Nobody follows a link in their place."""
+    def _git(self, refs: dict[str, str], head: str) -> GitInside:
+        """Git for one look, with a new Git folder; the tree's is made where it is not there. No link is followed."""
         if self.tree.is_symlink() or not self.tree.is_dir():
             remove(self.tree, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
-        write_git(self.home / "git", self._person, self.at / ".git" if self._is_walled else None, refs, head)
-        if not self._is_walled and not _is_gitfile(self.tree / ".git"):
+        write_git(self.home / "git", self._person, self.at / ".git" if self._walls else None, refs, head)
+        if not self._walls and not _is_gitfile(self.tree / ".git"):
             remove(self.tree / ".git")
             (self.tree / ".git").write_text("gitdir: ../git\n")
+        box = self._walls.around(self.home, is_ralphys=True) if self._walls else None
+        return GitInside(self._repository, self.home, self.at, box)
 
     def _replace(self) -> None:
         """Begin with an empty lane; what cannot be removed is moved out of the way."""

@@ -187,7 +187,7 @@ def test_a_git_of_a_lane_that_is_killed_or_fails_costs_nothing(
         path = f"{fake_git(tmp_path, Point('git', fault, nth))}:{os.environ['PATH']}"
         pool = Pool(discover(git_repo), tmp_path / "lanes", None, "minimal")
         lane = pool.agent()
-        lane._git = replace(lane._git, repository=replace(discover(git_repo), env={**os.environ, "PATH": path}))
+        lane._repository = replace(discover(git_repo), env={**os.environ, "PATH": path})
         for _ in range(2):
             with suppress(EnvironmentProblem):
                 lane.lay_out(tree, head, "main")

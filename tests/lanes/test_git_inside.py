@@ -21,7 +21,7 @@ def raw_tree(repo: Path, name: str, oid: str) -> str:
 
 
 def imported(root: Path, pack: Path) -> None:
-    GitInside(discover(root), pack.parent, pack.parent, None)._import(pack)
+    GitInside(discover(root), pack.parent, pack.parent)._import(pack)
 
 
 @pytest.fixture

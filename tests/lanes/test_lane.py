@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ralphy.git.commands import discover
+from ralphy.lanes import git_inside
 from ralphy.lanes.git_inside import LaneProblem
 from ralphy.lanes.pool import Pool
 from ralphy.processes.command import NotStarted
-from ralphy.sandbox.bubblewrap import find
+from ralphy.sandbox.bubblewrap import find, interpreter
 from tests.lanes.conftest import LIMITS, World
 
 
@@ -76,6 +76,10 @@ def test_programs_see_the_branch_and_may_commit(world: World) -> None:
     assert "mine" not in world.inside(lane, "git log --all --format=%s")[1]
 
 
+NEST = f"""{interpreter()} -c 'import os, sys
+for _ in range(int(sys.argv[1])):
+    os.mkdir("d"); os.chdir("d")
+os.mkfifo(".gitignore"); open("f", "w").close(); os.chmod(".", 0)'"""
 MISCHIEF = {
     "hooks and filters": "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch {canary}\\n' > .git/hooks/post-index-change; "
     "chmod +x .git/hooks/*; git config core.hooksPath .git/hooks; git config filter.x.clean 'touch {canary}; cat'; "
@@ -100,11 +104,8 @@ MISCHIEF = {
     "hard links": "ln src/a.py cache.log; mkdir cache; ln run.sh cache/x.log",
     "links": "rm -r src; ln -s / src; ln -s /etc/passwd p; rm run.sh; ln -s run.sh run.sh",
     "locked folders": "mkdir -p x/y; echo 1 > x/y/z; chmod 000 x/y x src/deep; chmod 000 src/a.py",
-    "deep folders": "for i in $(seq 1500); do mkdir d; cd d; done; echo x > f",
-    "folders deeper than a path is long": """python3 -c 'import os
-for _ in range(3000):
-    os.mkdir("d"); os.chdir("d")
-os.mkfifo(".gitignore"); open("f", "w")'""",
+    "deep folders": f"{NEST} 1500; echo x > $(printf 'd/%.0s' $(seq 300))f",
+    "folders deeper than a path is long": f"{NEST} 3000",
     "a nested repository": "git init -q inner; echo x > inner/f; git init -q src; echo y > src/g",
     "many ignored files": "mkdir cache; for i in $(seq 2000); do : > cache/$i.log; done",
     "a folder for a file": "rm run.sh; mkdir run.sh; echo x > run.sh/x; rm -r src; echo x > src",
@@ -235,9 +236,9 @@ def test_a_lane_whose_tree_is_gone_holds_nothing(world: World) -> None:
     assert lane.take_over(world.tree, LIMITS).tree == world.tree
 
 
-def test_a_git_that_comes_to_no_end_is_ended(world: World) -> None:
+def test_a_git_that_comes_to_no_end_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = world.laid_out()
-    lane._git = replace(lane._git, longest_s=0.0)
+    monkeypatch.setattr(git_inside, "_LONGEST_S", 0.0)
     with pytest.raises(LaneProblem, match="did not come to its end"):
         lane.take_over(world.tree, LIMITS)
 
@@ -404,6 +405,6 @@ def test_sha256_works(tmp_path: Path, sandbox: None) -> None:
 
 def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:
     lane = world.laid_out()
-    world.inside(lane, "for i in $(seq 1500); do mkdir d; cd d; done; chmod 000 .")
+    world.inside(lane, f"{NEST} 1500")
     world.pool.let_go([lane.name])
     assert not lane.home.exists()
