@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Self
 
 from ralphy.agents.protocol import Activity, AgentResult, Outcome
-from ralphy.engine.lane_use.lane_layout import agent_lane, lay_out_lane
+from ralphy.engine.lane_use.lane_layout import lay_out_lane
+from ralphy.engine.lane_use.open_lanes import agent_lane
 from ralphy.engine.runs import attempt, authoring
 from ralphy.engine.runs.onto_tip import finish_story
 from ralphy.engine.runs.running import Inbox, Run, begin_run, hear, let_go, take_end

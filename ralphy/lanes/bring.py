@@ -1,26 +1,30 @@
 """What the checkout has and Git ignores, and a lane needs: dependencies, `.env`, local databases, other small files.
 
-Git says which files it ignores; `lanes.bring` says which of them come along. They are copied: a write in a lane never
+Git says which paths it ignores; `lanes.bring` says which of them come along. They are copied: a write in a lane never
 reaches the original. In a sandbox, the folders of dependencies can be bound read-only instead.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ralphy.files.disk_space import named_trouble
+from ralphy.errors import DiskFull
+from ralphy.files.disk_space import problem_said
 from ralphy.files.notes import read_note, write_note
-from ralphy.files.tree_walk import walk
+from ralphy.files.tree_walk import remove, size_of, walk
 from ralphy.git.commands import require_plain_rules
 from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
-from ralphy.lanes.tree_copy import Row, TreeCopy
+from ralphy.sandbox.mount_points import make_mount_point
 
 if TYPE_CHECKING:
     from ralphy.config.values import Config, Lanes
@@ -29,38 +33,26 @@ if TYPE_CHECKING:
 _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=all",
            "--no-renames")  # fmt: skip
 _MB = 1 << 20
-_MOST_OF_A_FILE, _MOST_OF_A_FOLDER, _MOST_FILES_OF_A_FOLDER = 10 * _MB, 50 * _MB, 2000
-_MOST_OTHER, _MOST_OTHER_FILES = 200 * _MB, 5000
+_MOST_OF_A_FILE = 10 * _MB
 _MANIFEST = "brought.json"
-_MOST_OF_THE_MANIFEST = 256 * _MB
 _OF_VITE = ".vite-temp"
 _SCRATCH = (".cache", ".vite", _OF_VITE, ".vitest")
 _WILD = re.compile(r"[*?\[]")
+_COPY = ("cp", "-a", *(("--reflink=auto",) if sys.platform == "linux" else ()), "--")
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
     """An ignored file or folder of the checkout; `why_not` says why it stays there, "" if it comes along.
 
-    `bytes` and `files` are 0 where nobody had to look. `is_said` marks what a person should hear of.
+    `is_said` marks what a person should hear of.
     """
 
     path: str
     kind: Kind
     is_folder: bool = False
-    bytes: int = 0
-    files: int = 0
     why_not: str = ""
     is_said: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """What a copying did: what was written (the rest was there), and what had to stay behind, with the reason."""
-
-    files: int
-    bytes: int
-    left_out: tuple[tuple[str, str], ...]
 
 
 def found(
@@ -74,12 +66,11 @@ def found(
         return []
     own = (f"{features_dir}/", ".ralphy/", ".git/")
     rows = [path for path in _ignored(repository) if path in SCENARIOS or not f"{path.rstrip('/')}/".startswith(own)]
-    rows = _gathered(repository, rows)
-    named = [matcher(pattern) for pattern in patterns if pattern != AUTO]
-    chosen = {one.path: one for one in _chosen(repository.root, rows, patterns)} if named else {}
-    if AUTO in patterns:
-        chosen = {one.path: one for one in (_looked_at(repository.root, row) for row in rows)} | chosen
-    return sorted(_within(chosen.values(), most_bytes), key=lambda one: one.path)
+    rows, root = _gathered(repository, rows), repository.root
+    chosen = {one.path: one for row in rows for one in ([_by_default(root, row)] if AUTO in patterns else [])}
+    for pattern in patterns:
+        chosen |= {one.path: one for one in (_named(root, rows, pattern) if pattern != AUTO else ())}
+    return sorted(_within(root, list(chosen.values()), most_bytes), key=lambda one: one.path)
 
 
 def wanted(repository: Repository, config: Config) -> list[Brought]:
@@ -114,18 +105,15 @@ def _gathered(repository: Repository, rows: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(folders[row] if folders[row] in whole else row for row in rows))
 
 
-def _chosen(root: Path, rows: Sequence[str], patterns: Sequence[str]) -> Iterator[Brought]:
-    """What the globs name, in ignored folders too; a glob that names nothing is said."""
-    for pattern in (one for one in patterns if one != AUTO):
-        matches, hits = matcher(pattern), 0
-        for row in rows:
-            path = row.rstrip("/")
-            inner = [path] if matches(path) else _inside(root, row, pattern)
-            for one in inner:
-                hits += 1
-                yield _measured(root, one, Kind.NAMED)
-        if not hits:
-            yield Brought(pattern, Kind.NAMED, why_not="matches nothing that Git ignores here", is_said=True)
+def _named(root: Path, rows: Sequence[str], pattern: str) -> Iterator[Brought]:
+    """What a glob names, in ignored folders too; that it names nothing is said."""
+    matches, hits = matcher(pattern), list[str]()
+    for row in rows:
+        path = row.rstrip("/")
+        hits += [path] if matches(path) else _inside(root, row, pattern)
+    yield from (_looked_at(root, path, Kind.NAMED) for path in hits)
+    if not hits:
+        yield Brought(pattern, Kind.NAMED, why_not="matches nothing that Git ignores here", is_said=True)
 
 
 def _inside(root: Path, row: str, pattern: str) -> list[str]:
@@ -141,58 +129,44 @@ def _inside(root: Path, row: str, pattern: str) -> list[str]:
     return hits
 
 
-def _looked_at(root: Path, row: str) -> Brought:
-    """An ignored path as the default sees it."""
+def _by_default(root: Path, row: str) -> Brought:
+    """An ignored path as `auto` sees it: of what is nothing in particular, small files come along."""
     path, kind = row.rstrip("/"), kind_of(root, row)
     if kind.why_not:
-        return Brought(path, kind, row.endswith("/"), why_not=kind.why_not)
-    one = _measured(root, path, kind)
+        return Brought(path, kind, row.endswith("/"), kind.why_not)
+    one = _looked_at(root, path, kind)
     if one.why_not or kind is not Kind.OTHER:
         return one
-    most = _MOST_OF_A_FOLDER if one.is_folder else _MOST_OF_A_FILE
-    if one.is_folder and os.path.lexists(root / path / ".git"):
-        return replace(one, why_not="a nested repository", is_said=True)
-    if one.bytes > most or one.files > _MOST_FILES_OF_A_FOLDER:
-        why = f"{_amount(one)}: add it to lanes.bring if the checks need it"
-        return replace(one, why_not=why, is_said=True)
-    return one
+    if one.is_folder:
+        return replace(one, why_not="add it to lanes.bring if the checks need it", is_said=True)
+    size = size_of(root / path)
+    why = f"{size / _MB:,.0f} MB: add it to lanes.bring if the checks need it" if size > _MOST_OF_A_FILE else ""
+    return replace(one, why_not=why, is_said=bool(why))
 
 
-def _measured(root: Path, path: str, kind: Kind) -> Brought:
-    """How much it is, by `lstat` alone."""
+def _looked_at(root: Path, path: str, kind: Kind) -> Brought:
+    """What stands at a path, by `lstat` alone. A link out of the checkout would lead a write out of it."""
     try:
-        own = os.lstat(root / path)
+        mode = os.lstat(root / path).st_mode
     except OSError as error:
         return Brought(path, kind, why_not=str(error.strerror).lower())
-    if stat.S_ISDIR(own.st_mode):
-        sizes = [one.stat.st_size for one in walk(root / path) if stat.S_ISREG(one.stat.st_mode)]
-        return Brought(path, kind, True, sum(sizes), len(sizes))
-    if stat.S_ISREG(own.st_mode) or stat.S_ISLNK(own.st_mode):
-        return Brought(path, kind, False, own.st_size, 1)
-    return Brought(path, kind, why_not="a socket, FIFO or device", is_said=True)
+    if stat.S_ISLNK(mode) and not (root / path).resolve().is_relative_to(root.resolve()):
+        return Brought(path, kind, why_not=f"a link out of the checkout, to {(root / path).readlink()}", is_said=True)
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+        return Brought(path, kind, why_not="a socket, FIFO or device", is_said=True)
+    return Brought(path, kind, stat.S_ISDIR(mode))
 
 
-def _within(found: Iterable[Brought], most: int) -> Iterator[Brought]:
+def _within(root: Path, chosen: Sequence[Brought], most: int) -> Iterator[Brought]:
     """The same, with what does not fit left out: what the globs name first, then dependencies, small before large."""
-    others, count, left = _MOST_OTHER, _MOST_OTHER_FILES, most
-    for one in sorted(found, key=lambda one: (one.kind.rank, one.bytes, one.path)):
-        is_other = one.kind is Kind.OTHER
-        if one.why_not:
-            yield one
-        elif one.bytes > left:
-            yield replace(one, why_not=f"{_amount(one)}: more than the rest of lanes.max_gb", is_said=True)
-        elif is_other and (one.bytes > others or one.files > count):
-            why = "one of too many small files: add it to lanes.bring if the checks need it"
+    sizes = {one.path: 0 if one.why_not else size_of(root / one.path) for one in chosen}
+    for one in sorted(chosen, key=lambda one: (one.kind.rank, sizes[one.path], one.path)):
+        if sizes[one.path] > most:
+            why = f"{sizes[one.path] / _MB:,.0f} MB: more than the rest of lanes.max_gb"
             yield replace(one, why_not=why, is_said=True)
         else:
-            left -= one.bytes
-            others, count = (others - one.bytes, count - one.files) if is_other else (others, count)
+            most -= sizes[one.path]
             yield one
-
-
-def _amount(one: Brought) -> str:
-    size = f"{one.bytes / _MB:,.0f} MB"
-    return f"{size} in {one.files:,} files" if one.is_folder else size
 
 
 def coming(brought: Iterable[Brought]) -> list[Brought]:
@@ -243,38 +217,52 @@ def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
 
 
 def bring(
-    brought: Iterable[Brought],
-    source_root: Path,
-    lane_tree: Path,
-    *,
-    at: Path | None = None,
+    brought: Iterable[Brought], source_root: Path, lane_tree: Path, env: Mapping[str, str], *,
     keeps_changes: bool = False,
-) -> Copied:
-    """Copy what comes along into a lane; what was brought before and has not changed on either side stays.
+) -> tuple[list[str], list[tuple[str, str]]]:  # fmt: skip
+    """Copy what comes along into a lane where a tree was just laid out: (what was copied, what could not be and why).
 
-    `at` is where programs in the lane see its tree (`lane_tree` unless it is said): absolute links into the checkout
-    lead there. With `keeps_changes`, what differs in the lane alone stays: where `setup` installs dependencies. What
-    was copied is noted in `brought.json` beside the tree. Raises DiskFull and the like.
+    What was copied before stays as long as nothing in it has changed on either side; with `keeps_changes`, where
+    `setup` installs dependencies, as long as the original is the same. Links are copied as links. DiskFull if it is.
     """
-    manifest, chosen = lane_tree.parent / _MANIFEST, coming(brought)
-    known = _known(manifest)
-    gone = tuple(f"{one.path}/" for one in chosen if not os.path.lexists(lane_tree / one.path))
-    lost = {path for path in known if f"{path.rstrip('/')}/".startswith(gone)} if gone else set()
-    copy = TreeCopy(
-        source_root, lane_tree, at or lane_tree, {path: row for path, row in known.items() if path not in lost}
-    )
-    copy.keeps_changes = keeps_changes
-    with named_trouble():
-        for one in chosen:
-            copy.bring(one.path)
-    if copy.rows != known:
-        write_note(manifest, copy.rows, durable=False)
-    return Copied(copy.files, copy.bytes, tuple(copy.left_out))
+    manifest = lane_tree.parent / _MANIFEST
+    known, rows = read_note(manifest), dict[str, object]()
+    copied, left_out = list[str](), list[tuple[str, str]]()
+    for path in (one.path for one in coming(brought)):
+        original, copy, row = _print(source_root / path), lane_tree / path, known.get(path)
+        is_same = isinstance(row, list) and row[0] == original and os.path.lexists(copy)
+        if is_same and (keeps_changes or row == [original, _print(copy)]):
+            rows[path] = row
+            continue
+        why = _copy(source_root / path, copy, lane_tree, env)
+        if why:
+            left_out.append((path, why))
+        copied.append(path)
+        rows[path] = [original, _print(copy)]
+    if rows != known:
+        write_note(manifest, rows, durable=False)
+    return copied, left_out
 
 
-def _known(manifest: Path) -> Mapping[str, Row]:
-    """The rows of the copying before; none if they cannot be read, and then all is copied again."""
-    rows = read_note(manifest, _MOST_OF_THE_MANIFEST)
-    with suppress(ValueError, TypeError):
-        return {path: (int(a), int(b), int(c), int(d), int(e)) for path, (a, b, c, d, e) in rows.items()}
-    return {}
+def _copy(source: Path, copy: Path, tree: Path, env: Mapping[str, str]) -> str:
+    """Copy into a place where nothing is; why not, if not all of it. A repository comes without its Git folder."""
+    remove(copy, tree)
+    make_mount_point(tree, PurePath(copy.relative_to(tree).parent), may_replace=True)
+    done = subprocess.run([*_COPY, str(source), str(copy)], env=env, capture_output=True, check=False)
+    for path in [one.path for one in walk(copy) if one.name == ".git"]:
+        remove(copy / path, tree)
+    said = done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
+    if isinstance(problem := problem_said(said, str(copy)), DiskFull):
+        raise problem
+    return said.partition("\n")[0]
+
+
+def _print(path: Path) -> str:
+    """A digest by which a change of a file or of anything in a folder shows. A time of change cannot be set back."""
+    try:
+        rows = [("", path.lstat()), *((one.path, one.stat) for one in walk(path))]
+    except OSError:
+        return ""
+    facts = sorted((name, at.st_ino, at.st_mode, at.st_size, at.st_mtime_ns, 0 if stat.S_ISDIR(at.st_mode)
+                    else at.st_ctime_ns) for name, at in rows)  # fmt: skip
+    return hashlib.sha256(repr(facts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from ralphy.git.commands import discover
 from ralphy.lanes.bring import (
     Brought,
-    Copied,
     apart_from,
     bring,
     coming,
@@ -91,22 +89,25 @@ def a_lane(tmp_path: Path) -> Path:
     return tree
 
 
-def copied(root: Path, tree: Path, *patterns: str, at: Path | None = None) -> Copied:
-    return bring(looked(root, *patterns), root, tree, at=at)
+def copied(root: Path, tree: Path, *patterns: str, keeps_changes: bool = False) -> list[str]:
+    """What is copied; nothing is left out."""
+    done, left_out = bring(looked(root, *patterns), root, tree, os.environ, keeps_changes=keeps_changes)
+    assert left_out == []
+    return done
 
 
-DEFAULT = [".env", ".venv", "_version.py", "data", "local.sqlite3", "repo.egg-info", "web/node_modules"]
+DEFAULT = [".env", ".venv", "_version.py", "local.sqlite3", "repo.egg-info", "web/node_modules"]
 
 
 def test_the_default_takes_what_checks_need_and_no_cache_log_or_feature(checkout: Path) -> None:
     brought = looked(checkout)
     assert names(brought) == DEFAULT
-    kinds = {one.path: (one.kind, one.files) for one in brought}
-    assert kinds[".venv"] == (Kind.DEPENDENCY, 3)
-    assert kinds[".env"][0] is Kind.ENVIRONMENT
+    kinds = {one.path: one.kind for one in brought}
+    assert kinds[".venv"] is Kind.DEPENDENCY
+    assert kinds[".env"] is Kind.ENVIRONMENT
     assert not any(one.path.startswith(("docs", ".ralphy", ".git/")) for one in brought)
-    assert {one.path for one in brought if one.why_not} == {"__pycache__", "build", "run.log"}
-    assert left_behind(brought) == []
+    assert {one.path for one in brought if one.why_not} == {"__pycache__", "build", "run.log", "data"}
+    assert left_behind(brought) == ["data is not copied into lanes: add it to lanes.bring if the checks need it"]
 
 
 @pytest.mark.parametrize("name", ["rehearsal.yaml", "rehearsal.yml", "rehearsal.json"])
@@ -156,21 +157,15 @@ def test_the_room_is_given_to_dependencies_first_and_the_rest_is_said(checkout: 
     write(checkout / "web" / "node_modules" / "big.js", "x" * 3000)
     brought = looked(checkout, most=4000)
     assert "web/node_modules" in names(brought)
-    assert left_behind(brought) == ["local.sqlite3 is not copied into lanes: 0 MB: more than the rest of lanes.max_gb"]
+    assert "local.sqlite3 is not copied into lanes: 0 MB: more than the rest of lanes.max_gb" in left_behind(brought)
 
 
-def test_a_large_folder_of_something_else_is_left_and_said(checkout: Path) -> None:
-    with (checkout / "data" / "huge.bin").open("wb") as file:
+def test_a_large_file_of_something_else_is_left_and_said(checkout: Path) -> None:
+    with (checkout / "_version.py").open("wb") as file:
         file.truncate(60 << 20)
-    assert "data" not in names(looked(checkout))
-    assert "add it to lanes.bring" in left_behind(looked(checkout))[0]
-    assert "data" in names(looked(checkout, "data"))
-
-
-def test_a_repository_in_an_ignored_folder_is_left(checkout: Path, git: RunGit) -> None:
-    write(checkout / "sub" / "a", "a")
-    git("init", "--quiet", cwd=checkout / "sub")
-    assert left_behind(looked(checkout)) == ["sub is not copied into lanes: a nested repository"]
+    assert "_version.py" not in names(looked(checkout))
+    assert "60 MB: add it to lanes.bring" in left_behind(looked(checkout))[0]
+    assert "_version.py" in names(looked(checkout, "_version.py"))
 
 
 def test_copies_have_bytes_modes_and_times_and_are_no_hard_links(checkout: Path, tmp_path: Path) -> None:
@@ -179,7 +174,7 @@ def test_copies_have_bytes_modes_and_times_and_are_no_hard_links(checkout: Path,
     tool.chmod(0o755)
     os.utime(tool, ns=(1_600_000_000_123_456_789,) * 2)
     tree = a_lane(tmp_path)
-    assert copied(checkout, tree).left_out == ()
+    copied(checkout, tree)
     made = (tree / ".venv" / "bin" / "tool").stat()
     assert (made.st_mode, made.st_mtime_ns, made.st_nlink) == (tool.stat().st_mode, 1_600_000_000_123_456_789, 1)
     assert (tree / ".env").read_text(encoding="utf-8") == "KEY=value\n"
@@ -189,103 +184,81 @@ def test_copies_have_bytes_modes_and_times_and_are_no_hard_links(checkout: Path,
 
 def test_only_what_changed_on_either_side_is_copied_again(checkout: Path, tmp_path: Path) -> None:
     tree = a_lane(tmp_path)
-    assert copied(checkout, tree).files == 10
-    assert copied(checkout, tree).files == 0
+    assert copied(checkout, tree) == DEFAULT
+    assert copied(checkout, tree) == []
     write(checkout / ".env", "KEY=other\n")
-    (checkout / "data" / "one.json").unlink()
-    assert copied(checkout, tree).files == 1
-    assert not (tree / "data" / "one.json").exists()
+    (checkout / "web" / "node_modules" / "left-pad" / "index.js").unlink()
+    assert copied(checkout, tree) == [".env", "web/node_modules"]
+    assert not (tree / "web" / "node_modules" / "left-pad" / "index.js").exists()
     dep = tree / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py"
     before = dep.stat()
     dep.write_text("VALUE = 2\n", encoding="utf-8")  # as long as the original, with its time
     os.utime(dep, ns=(before.st_atime_ns, before.st_mtime_ns))
-    write(tree / ".venv" / "lib" / "site-packages" / "planted.pth", "import os\n")
-    assert copied(checkout, tree).files == 1
+    assert copied(checkout, tree) == [".venv"]
     assert dep.read_text(encoding="utf-8") == "VALUE = 1\n"
+    write(tree / ".venv" / "lib" / "site-packages" / "planted.pth", "import os\n")
+    assert copied(checkout, tree) == [".venv"]
     assert not (dep.parents[1] / "planted.pth").exists()
 
 
 def test_what_setup_did_to_the_copies_stays_until_the_originals_change(checkout: Path, tmp_path: Path) -> None:
     tree = a_lane(tmp_path)
-
-    def again() -> int:
-        return bring(looked(checkout), checkout, tree, keeps_changes=True).files
-
-    assert again() == 10
+    assert copied(checkout, tree, keeps_changes=True) == DEFAULT
     packages = tree / ".venv" / "lib" / "site-packages"
     write(packages / "installed.py", "mine\n")
     write(packages / "dep" / "__init__.py", "VALUE = 2, by setup\n")
-    shutil.rmtree(tree / "web" / "node_modules" / "left-pad")
-    assert again() == again() == 0
+    assert copied(checkout, tree, keeps_changes=True) == []
     assert (packages / "installed.py").exists()
-    assert (packages / "dep" / "__init__.py").read_text(encoding="utf-8") == "VALUE = 2, by setup\n"
-    assert not (tree / "web" / "node_modules" / "left-pad").exists()
     write(checkout / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py", "VALUE = 3\n")
-    assert again() == 1
+    assert copied(checkout, tree, keeps_changes=True) == [".venv"]
     assert (packages / "dep" / "__init__.py").read_text(encoding="utf-8") == "VALUE = 3\n"
     shutil.rmtree(tree / ".venv")
-    assert again() == 3
-    assert copied(checkout, tree).files == 1, "left-pad, which setup had removed"
+    assert copied(checkout, tree, keeps_changes=True) == [".venv"]
 
 
 def test_nothing_is_written_through_what_an_agent_put_in_the_way(checkout: Path, tmp_path: Path) -> None:
     tree, outside = a_lane(tmp_path), tmp_path / "outside"
     write(outside / "left-pad" / "index.js", "mine\n")
-    (tree / "web").mkdir()
-    (tree / "web" / "node_modules").symlink_to(outside)
+    (tree / "web").symlink_to(outside)
+    (outside / "node_modules").mkdir()
     write(outside / "secret", "mine\n")
     (tree / ".env").symlink_to(outside / "secret")
     os.mkfifo(tree / "local.sqlite3")
     (tree / ".venv" / "lib").mkdir(parents=True)
     (tree / ".venv" / "lib").chmod(0)
     (tree / "_version.py").mkdir()
-    assert copied(checkout, tree).left_out == ()
-    assert sorted(path.name for path in outside.rglob("*")) == ["index.js", "left-pad", "secret"]
+    copied(checkout, tree)
+    assert sorted(path.name for path in outside.rglob("*")) == ["index.js", "left-pad", "node_modules", "secret"]
     assert (outside / "secret").read_text(encoding="utf-8") == "mine\n"
     assert (tree / ".env").read_text(encoding="utf-8") == "KEY=value\n"
     assert stat.S_ISREG((tree / "local.sqlite3").lstat().st_mode)
     assert (tree / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py").is_file()
+    assert not (tree / "web").is_symlink()
 
 
-def test_a_link_in_the_place_of_a_folder_on_the_way_stops_the_copy(checkout: Path, tmp_path: Path) -> None:
-    tree, outside = a_lane(tmp_path), tmp_path / "outside"
-    outside.mkdir()
-    (tree / "web").symlink_to(outside)
-    assert [path for path, _ in copied(checkout, tree).left_out] == ["web/node_modules"]
-    assert list(outside.iterdir()) == []
-
-
-def test_links_are_copied_as_links_unless_they_lead_out_of_the_checkout(checkout: Path, tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere" / "python3.11", "")
-    links = {
-        ".venv/bin/python": str(tmp_path / "elsewhere" / "python3.11"), ".venv/lib64": "lib",
-        ".venv/bin/sh": "/usr/bin/env", "web/node_modules/own": "../package.json",
-        "web/node_modules/far": "../../../elsewhere", "web/node_modules/abs": str(checkout / "calc.py"),
-        "link": str(tmp_path / "elsewhere"),
-    }  # fmt: skip
-    for name, target in links.items():
-        (checkout / name).parent.mkdir(exist_ok=True)
+def test_links_are_copied_as_links_and_one_that_leads_out_of_the_checkout_is_left(
+    checkout: Path, tmp_path: Path
+) -> None:
+    write(tmp_path / "elsewhere" / "secret", "")
+    links = {".venv/lib64": "lib", "web/node_modules/far": "../../../elsewhere", "web/node_modules/own": "../x"}
+    for name, target in {**links, "link": str(tmp_path / "elsewhere")}.items():
         (checkout / name).symlink_to(target)
     tree = a_lane(tmp_path)
-    assert sorted(path for path, _ in copied(checkout, tree).left_out) == ["link", "web/node_modules/far"]
-    kept = [name for name in links if os.path.lexists(tree / name)]
-    assert {name: str((tree / name).readlink()) for name in kept} == {
-        name: links[name] for name in (".venv/bin/python", ".venv/lib64", ".venv/bin/sh", "web/node_modules/own")
-    } | {"web/node_modules/abs": str(tree / "calc.py")}
-    copied(checkout, tree, at=checkout)
-    assert (tree / "web" / "node_modules" / "abs").readlink() == checkout / "calc.py"
+    copied(checkout, tree)
+    assert {name: str((tree / name).readlink()) for name in links} == links
+    assert not os.path.lexists(tree / "link")
+    assert f"link is not copied into lanes: a link out of the checkout, to {tmp_path}/elsewhere" in left_behind(
+        looked(checkout)
+    )
 
 
-def test_sockets_and_fifos_stay_behind(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fifo_keeps_nobody_waiting(checkout: Path, tmp_path: Path) -> None:
     os.mkfifo(checkout / "pipe")
     os.mkfifo(checkout / "data" / "inner")
-    monkeypatch.chdir(checkout / ".venv")
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind("server")
     tree = a_lane(tmp_path)
-    left = dict(copied(checkout, tree).left_out)
-    assert left == {".venv/server": "a socket", "data/inner": "a FIFO"}
+    copied(checkout, tree, AUTO, "data")
     assert not os.path.lexists(tree / "pipe")
+    assert (tree / "data" / "one.json").read_text() == "1"
 
 
 def test_a_repository_in_dependencies_comes_without_its_git_folder(checkout: Path, tmp_path: Path, git: RunGit) -> None:
@@ -293,22 +266,28 @@ def test_a_repository_in_dependencies_comes_without_its_git_folder(checkout: Pat
     tree = a_lane(tmp_path)
     copied(checkout, tree)
     assert not list(tree.rglob(".git"))
+    assert copied(checkout, tree) == []
 
 
-def test_what_cannot_be_read_stays_behind_and_names_may_be_any_bytes(checkout: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_copied_is_told_and_names_may_be_any_bytes(checkout: Path, tmp_path: Path) -> None:
     odd = os.fsdecode(b"data/\xff\n.bin")
     write(checkout / odd, "x")
-    deep = checkout / "data" / "/".join(["d"] * 120)
+    deep = checkout / "data" / "/".join(["d"] * 220)
     write(deep / "end", "x")
     tree = a_lane(tmp_path)
-    assert [why for _, why in copied(checkout, tree).left_out] == ["more than 100 folders deep"]
+    copied(checkout, tree, "data")
     assert (tree / odd).is_file()
-    assert copied(checkout, tree).files == 0
+    assert (tree / "data" / "/".join(["d"] * 220) / "end").is_file()
+    assert copied(checkout, tree, "data") == []
+    brought = looked(checkout, "data")
+    shutil.rmtree(checkout / "data")
+    ((path, why),) = bring(brought, checkout, tree, os.environ)[1]
+    assert (path, "No such file" in why) == ("data", True)
 
 
 def test_what_the_branch_has_itself_is_not_brought(checkout: Path) -> None:
-    brought = apart_from(looked(checkout), lambda path: path in (".env", "data"))
-    assert names(brought) == [name for name in DEFAULT if name not in (".env", "data")]
+    brought = apart_from(looked(checkout), lambda path: path in (".env", ".venv"))
+    assert names(brought) == [name for name in DEFAULT if name not in (".env", ".venv")]
 
 
 def test_dependencies_can_be_bound_with_room_for_what_tools_write_there(checkout: Path) -> None:

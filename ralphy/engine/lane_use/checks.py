@@ -14,8 +14,8 @@ from ralphy.checks.listing import Listing, name_below
 from ralphy.checks.narrowing import folder_of
 from ralphy.checks.runner_output import failing_tests, ran_none, read_output
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.lane_layout import clean_lane
 from ralphy.engine.lane_use.lane_walls import cwd_of, environment_in, sandbox_of
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.workspace.environment import SETUP, check_environment
 from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, run_as_agent, unless_killed
-from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate, taken_from
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.pre_commit_hook import NAME, hook_of

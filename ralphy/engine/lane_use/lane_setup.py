@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 _DONE = "setup-done"
 
 
-def set_up(w: Workspace, lane: Lane, tree: str) -> None:
-    """Run `setup` in a lane where `tree` is laid out, if it has to; EnvironmentProblem if it fails."""
-    from ralphy.engine.lane_use.checks import run_setup
-
-    if is_set_up(w, lane, tree):
-        return
-    run_setup(w, lane)
+def note_set_up(w: Workspace, lane: Lane, tree: str) -> None:
+    """Note that `setup` has run in a lane where `tree` is laid out, and what it made."""
     made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in lane.keep]
     write_note(lane.home / _DONE, {"for": _wanted_for(w, tree), "made": made})
 

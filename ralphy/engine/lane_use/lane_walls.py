@@ -1,7 +1,4 @@
-"""What stands around agents and checks in their lanes, and a look at what lies outside of them.
-
-What is asked for and not to be had ends the run (fail closed). What is merely wished for is said once.
-"""
+"""What stands around agents and checks in their lanes, and a look at what lies outside of them."""
 
 from __future__ import annotations
 
@@ -16,26 +13,24 @@ from typing import TYPE_CHECKING
 from ralphy.agents.presets import preset_of
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
-from ralphy.engine.lane_use.lane_layout import bound_dependencies, clean_lane, lanes_of
+from ralphy.engine.lane_use.lane_setup import made_by_setup
+from ralphy.engine.lane_use.open_lanes import clean_lane, laid_out_in, lanes_of
+from ralphy.engine.lane_use.strict import view_of
 from ralphy.engine.workspace.safety_level import (
-    AS_YOU,
     MINIMAL,
     SETTINGS,
     STRICT,
     control_names,
     expanded,
-    open_program,
-    own_place,
 )
 from ralphy.engine.workspace.set_aside import set_markers_aside
-from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.git.commands import refs_of
-from ralphy.lanes.bring import scratch
+from ralphy.lanes.bring import coming, scratch
 from ralphy.lanes.environment import rewritten, slot_variables
+from ralphy.lanes.ignored import Kind, dependency_folder
 from ralphy.lanes.lane_sandbox import Bind
-from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.command import REPO_MARKER
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.sandbox.machine import AgentFolder, Machine, is_temporary
@@ -46,45 +41,9 @@ if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
 
 
-def bubblewrap_for(w: Workspace) -> str | None:
-    """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
-    level = w.config.safety.level
-    if level == MINIMAL:
-        _require_unsealed(w)
-        _say_once(w, "safety: minimal: no sandbox, the agent can do whatever you can")
-        return None
-    if level == STRICT:
-        from ralphy.engine.lane_use.strict import require_closed
-
-        closed = require_closed(w)
-        _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
-        return closed
-    program, why = open_program(w)
-    if not program:
-        _require_unsealed(w)
-    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox, so {AS_YOU}: {why}"
-    _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
-    return program
-
-
-def _require_unsealed(w: Workspace) -> None:
-    """Without a sandbox nothing is sealed."""
-    if w.config.acceptance.tests == SEALED:
-        raise EnvironmentProblem("acceptance.tests: sealed is not possible without a sandbox",
-                                 hint="install bubblewrap, or set acceptance.tests: visible")  # fmt: skip
-
-
-def _say_once(w: Workspace, sentence: str) -> None:
-    if sentence not in w.checkout.said:
-        w.checkout.said.add(sentence)
-        w.say(sentence)
-
-
 def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None) -> Sandbox | None:
     """What stands around `checks` or an `agent`, which may write its `outbox`, in a lane; None without bubblewrap."""
     if w.config.safety.level == STRICT:
-        from ralphy.engine.lane_use.strict import view_of
-
         networked = whose == "agent" or w.config.safety.checks_network
         box = lanes_of(w).sandbox(view_of(w, run_settings(w, lane), networked=networked))
     else:
@@ -145,10 +104,27 @@ def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
     settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
     found = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
     if whose == "checks":
-        bound = bound_dependencies(w, lane)
+        bound = _bound_dependencies(w, lane)
         found += [Bind(source, at) for source, at in bound]
         found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
     return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is clean_lane(w) and hooks.is_dir() else found
+
+
+def _bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
+    """(source, place inside) of dependencies that a sandboxed lane shows read-only to checks: the checkout's, or, where
+    `setup` installs them, the lane's own."""
+    if lane is not clean_lane(w) or lane.at == lane.tree:
+        return []
+    source = lane.tree if w.config.setup else w.repository.root
+    folders = [one for one in coming(w.checkout.brought or ()) if one.is_folder and one.kind is Kind.DEPENDENCY]
+    tree = laid_out_in(lane)
+    made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
+    names = dict.fromkeys([*(one.path for one in folders), *made])
+    return [(source / name, lane.at / name) for name in names if _is_folder(source / name)]
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def run_settings(w: Workspace, lane: Lane) -> str:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
+import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
-from ralphy.engine.lane_use.checks import argv
-from ralphy.engine.lane_use.lane_layout import lanes_of
-from ralphy.engine.workspace.environment import agent_command, agent_environment
+from ralphy.engine.workspace.environment import agent_command
 from ralphy.engine.workspace.safety_level import SETTINGS, expanded
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
@@ -23,24 +18,21 @@ from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import (
     FORWARD,
-    Sandbox,
     View,
     bare_sandbox,
     find,
     interpreter,
     program_at,
-    run_inside,
     why_not,
     why_not_found,
 )
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
-_SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
-_ANSWER_S = 10.0
-_NO_SETTINGS = "empty.json"
+SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
+NO_SETTINGS = "empty.json"
 
 
-def _missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
+def missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
     what = "; ".join(what for what, _ in lacking)
     return EnvironmentProblem(f"safety.level strict is not possible: {what}", hint="; ".join(fix for _, fix in lacking))
 
@@ -49,38 +41,27 @@ def require_closed(w: Workspace) -> str:
     """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
     program = find(w.env, w.repository.root)
     if program is None:
-        raise _missing([why_not_found(), *_no_key(w), *_switched_off(w)])
+        raise missing([why_not_found(), *_no_key(w), *_switched_off(w)])
     lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
     why, fix = why_not(bare_sandbox(program))
     lacking += [(why, fix)] if why else [*_out_of_sight(w)]
     if lacking:
-        raise _missing(lacking)
+        raise missing(lacking)
     return program
-
-
-def require_agent_starts(w: Workspace) -> None:
-    """EnvironmentProblem if the agent's program does not start in a closed sandbox around an empty tree."""
-    with TemporaryDirectory(prefix="ralphy-lane-") as name:
-        home = Path(name).resolve()
-        for part in ("tree", "git"):
-            (home / part).mkdir()
-        (home / _NO_SETTINGS).write_bytes(b"{}")  # a look: in the repository nothing is written
-        closed = lanes_of(w).sandbox(_view(w, home / _NO_SETTINGS, networked=True))
-        if closed and (lacking := list(_no_start(w, closed.around(home)))):
-            raise _missing(lacking)
 
 
 def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
     """What a closed sandbox around a lane shows; `settings` are the agent's own in there, "" for none."""
     if settings:
-        return _view(w, Path(settings), networked=networked)
-    empty = w.repository.checkout_dir / SETTINGS / _NO_SETTINGS
+        return view_with(w, Path(settings), networked=networked)
+    empty = w.repository.checkout_dir / SETTINGS / NO_SETTINGS
     if not empty.exists():
         replace_file(empty, b"{}", durable=False)
-    return _view(w, empty, networked=networked)
+    return view_with(w, empty, networked=networked)
 
 
-def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
+def view_with(w: Workspace, settings: Path, *, networked: bool) -> View:
+    """The same; `settings` is a file that is there."""
     safety = w.config.safety
     own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
     readable = [*own, *expanded(w, safety.ro_paths)]
@@ -91,8 +72,8 @@ def _view(w: Workspace, settings: Path, *, networked: bool) -> View:
         if found != real and not any(found.is_relative_to(folder) for folder in (*readable, w.repository.root)):
             links.append((found, real))
     proxy = _proxy(w).folder if networked else None
-    seen = [path for path in readable if not any(path.is_relative_to(system) for system in _SYSTEM)]
-    links = [link for link in links if not any(link[0].is_relative_to(system) for system in _SYSTEM)]
+    seen = [path for path in readable if not any(path.is_relative_to(system) for system in SYSTEM)]
+    links = [link for link in links if not any(link[0].is_relative_to(system) for system in SYSTEM)]
     own_settings = _preset(w).settings
     shown = (settings, own_settings.settings_at) if own_settings else None
     return View(tuple(dict.fromkeys(seen)), expanded(w, safety.writable), tuple(links), shown, proxy)
@@ -153,44 +134,11 @@ def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
         yield "the agent has no key of its own", own.login
 
 
-def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
-    """Does the agent start in there at all?"""
-    program = w.config.agent.command[0]
-    env = agent_environment(w, "strict", {})
-    words = agent_command(w)
-    at = program_at(words[0], w.repository.root, env)
-    if at is None:
-        yield f"{program} is not on PATH", "install it, or set agent.command"
-        return
-    try:
-        tried = run_inside(agent, (*words, "--version"), env, timeout_s=_ANSWER_S)
-    except subprocess.TimeoutExpired:
-        yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
-        return
-    if tried.returncode:
-        said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
-        yield f"{program} does not start in the sandbox: {said}", _needs(at, env)
-
-
-def _needs(program: Path, env: Mapping[str, str]) -> str:
-    """What to do about a program that does not start: name the interpreter of a script, if the sandbox hides it."""
-    with program.open("rb") as file:
-        line = os.fsdecode(file.readline(512))
-    words = line.removeprefix("#!").split() if line.startswith("#!") else []
-    name = words[1] if len(words) > 1 and Path(words[0]).name == "env" else "".join(words[:1])
-    found = shutil.which(name, path=env.get("PATH"))
-    if not found or any(Path(found).is_relative_to(folder) for folder in _SYSTEM):
-        return "name the folders that it needs in safety.ro_paths"
-    folder = Path(found).parent
-    folder = folder.parent if folder.name == "bin" else folder
-    return f"it is a script for {found}: add {folder}, and what else it needs, to safety.ro_paths"
-
-
 def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
     """Programs of the checks that the sandbox does not show."""
-    shown = (*_SYSTEM, w.repository.root, Path(sys.base_prefix),
+    shown = (*SYSTEM, w.repository.root, Path(sys.base_prefix),
              *expanded(w, w.config.safety.ro_paths), *expanded(w, w.config.safety.writable))  # fmt: skip
     for check in w.checks:
-        found = program_at(argv(check)[0], w.repository.root, w.env)
+        found = program_at(shlex.split(check.run)[0], w.repository.root, w.env)
         if found and not any(found.is_relative_to(folder) for folder in shown):
             yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{found.parent.parent}]"

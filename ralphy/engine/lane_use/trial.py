@@ -11,7 +11,8 @@ from ralphy.checks.narrowing import folder_of, narrowed
 from ralphy.checks.runner_output import read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv, bounds, command_in
-from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean, lay_over
+from ralphy.engine.lane_use.lane_layout import lay_out_clean, lay_over
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.reports import Reports
 from ralphy.engine.workspace.subject import subject
@@ -73,7 +74,7 @@ def tried(
     """The same, within so many seconds; also of what was stopped."""
     try:
         lay_out_clean(w, tree)
-        lay_over(w, clean_lane(w), over)
+        lay_over(clean_lane(w), over)
         return _run(w, tree, check, words, purpose, most_s)
     except (OSError, EnvironmentProblem) as error:
         w.say(f"check {check.name} could not be run on another version of the tests: {error}")

@@ -19,7 +19,7 @@ from ralphy.engine.feature.edits_in_a_run import set_edits_aside
 from ralphy.engine.feature.land import complete_intent, read_intent
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
-from ralphy.engine.lane_use.lane_layout import laid_out_in, lanes_of
+from ralphy.engine.lane_use.open_lanes import laid_out_in, lanes_of
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from
 from ralphy.engine.runs.attempt import Attempt, settle
 from ralphy.engine.runs.authoring import keep_code

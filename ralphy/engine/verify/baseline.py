@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work
-from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.verify.baseline_records import known_tests, record_baseline, without_tests
 from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.startable import require_agent

@@ -13,7 +13,8 @@ from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import FINISH, Claim
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks, unless_killed
 from ralphy.engine.lane_use.hooks import Hooked, run_hook
-from ralphy.engine.lane_use.lane_layout import clean_lane, lay_out_clean
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.verify.acceptance import (
     MOST_REFUSALS,
