@@ -178,6 +178,7 @@ class GitInside:
 
     def _env(self) -> dict[str, str]:
         base = {name: value for name, value in self.repository.env.items() if name in _VARIABLES}
+        base["PATH"] = f"{base.get('PATH', '')}:{os.defpath}"  # for rm, cat and xargs
         settings = [word.partition("=") for word in (*SAFE, *_OWN) if word != "-c"]
         named = {f"GIT_CONFIG_{part}_{number}": text for number, (name, _, value) in enumerate(settings)
                  for part, text in (("KEY", name), ("VALUE", value))}  # fmt: skip
