@@ -12,7 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "prompt": ("run.prompts", "Show what the agent of a step would be told now."),
     "ralph-sh": ("setup.ralph_sh", "Write ralph.sh and prompt.md: a loop that runs without Ralphy."),
     "config": ("setup.settings", "Show, change or check the settings."),
-    "trust": ("setup.validity", "Accept settings that came with the repository."),
+    "trust": ("setup.validity", "Accept settings that weaken your protection."),
     "validate": ("setup.validity", "Check prd.json, config.yaml or a draft of stories."),
     "clarify": ("run.clarifying", "Ask what a PRD leaves open, before it is specified."),
     "decompose": ("run.decompose", "Turn a PRD into SPEC.md and stories; build nothing."),

@@ -92,13 +92,13 @@ class Invocation:
     def require_trusted(self) -> None:
         """Note the repository's settings as the person's own, or end where they are not (exit code 4).
 
-        Raises Conflict with what came from elsewhere, loosens what guards the person, and was never accepted.
+        Raises Conflict with what loosens what guards the person, and was not accepted as it is.
         """
         root = self.repository().root
         found = load(root, None, env=os.environ)
         if found.untrusted:
             listed = "\n  ".join(found.untrusted.values())
-            raise Conflict(f"settings that came with this repository weaken your protection:\n  {listed}",
+            raise Conflict(f"settings of this repository weaken your protection and are not accepted:\n  {listed}",
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
         accept(root, found.loosening, os.environ)
 

@@ -107,7 +107,7 @@ def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[
             yield _refused(name, found, f"{floor.source} says {_said(floor.value)}, and a repository can only tighten "
                                         "your own settings")  # fmt: skip
         elif name in untrusted:
-            yield f"{untrusted[name]} came with the repository; no effect until you accept it: ralphy trust"
+            yield f"{untrusted[name]} has no effect until you accept it: ralphy trust"
         else:
             merged[name] = found
 
