@@ -24,7 +24,7 @@ _NAMES = ("STATUS", "TASKS_COMPLETED_THIS_LOOP", "FILES_MODIFIED", "TESTS_STATUS
 _FIELD = re.compile(r"([^:=\uff1a]{6,60})[:=\uff1a](.*)", re.S)  # bounded: a line of a megabyte is not a field
 _NAME = re.compile(r"[^A-Za-z{]*([A-Za-z_]{6,30}?)[^A-Za-z]*")
 _PROMISE = re.compile(r"<promise>(STORY_DONE|COMPLETE|FAILED)</promise>")
-_FENCES = ("```", "~~~")
+_FENCED = re.compile(r"\s*(?:```|~~~)\w*\n(.*)\n[ \t]*(?:```|~~~)\s*", re.S)
 _MARK = r"^[ \t`*#]*{}[ \t`*#]*$"
 _REPORT = re.compile(
     rf"{_MARK.format(_BEGIN)}.*?(?:{_MARK.format(_END)}|\Z)|^[ \t]*{_PROMISE.pattern}[ \t]*$", re.M | re.S
@@ -137,27 +137,13 @@ def without_report(text: str) -> str:
 
 
 def _object_in(text: str) -> Mapping[str, Any]:
-    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other.
-
-    Behind prose, a fence at the very end counts if what is in it is plainly a report: programs' answers have a status.
-    """
-    before, inner = _last_fence(text)
+    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other."""
+    fenced = _FENCED.fullmatch(text)
     try:
-        value = orjson.loads(inner or text)
+        found = mapping_of(orjson.loads(fenced[1] if fenced else text))
     except ValueError:
         return {}
-    found = mapping_of(value)
-    told = mapping_of(found.get("RALPH_STATUS")) or found
-    return {} if before and told is found and "EXIT_SIGNAL" not in map(str.upper, found) else told
-
-
-def _last_fence(text: str) -> tuple[str, str]:
-    """(what stands before it, what is in it) of the code fence that ends the text; ("", "") if none does."""
-    lines = text.rstrip().split("\n")
-    if lines[-1].strip() not in _FENCES:
-        return "", ""
-    begin = next((n for n in range(len(lines) - 2, -1, -1) if lines[n].lstrip().startswith(_FENCES)), 0)
-    return "\n".join(lines[:begin]).strip(), "\n".join(lines[begin + 1 : -1])
+    return mapping_of(found.get("RALPH_STATUS")) or found
 
 
 def _prose(text: str, lines: Sequence[str]) -> str:

@@ -14,7 +14,6 @@ from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, number_of, text_of
 from ralphy.text.plain_text import plain
 
-_MOST_TASKS = 1000  # a stream that lists more is no CLI's
 _SHOWN_CHARS = 60
 
 
@@ -43,7 +42,7 @@ class BackgroundTasks:
     def started(self, event: Mapping[str, Any], tools: Mapping[str, OpenTool]) -> None:
         """A task began, in the foreground or not: it is the work of an open tool."""
         task, tool = text_of(event.get("task_id")), tools.get(text_of(event.get("tool_use_id")))
-        if tool and len(self._begun) < _MOST_TASKS:
+        if tool:
             described = plain(text_of(event.get("description"))) or tool.name
             self._begun[task] = OpenTool(described[:_SHOWN_CHARS], tool.since, tool.timeout_s)
             if task in self.open:
@@ -52,7 +51,7 @@ class BackgroundTasks:
     def changed(self, event: Mapping[str, Any], now: float) -> None:
         """The whole list, as it is from now on."""
         listed = event.get("tasks")
-        tasks = [mapping_of(task) for task in listed[:_MOST_TASKS]] if isinstance(listed, list) else []
+        tasks = [mapping_of(task) for task in listed] if isinstance(listed, list) else []
         self.open = {
             name: self.open.get(name) or self._begun.get(name) or OpenTool(_shown(task), now)
             for task in tasks
