@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from typing import Any
 from ralphy.cli.run.sentences import in_words
 from ralphy.config.load import load
 from ralphy.config.trust import accept
+from ralphy.errors import InvalidInput
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
@@ -146,7 +148,8 @@ class Project:
                     **sections}  # fmt: skip
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
-        accept(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
+        with suppress(InvalidInput):  # what a run will say
+            accept(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
         self.commit("chore: settings", ".ralphy/config.yaml")
 
     def approve(self) -> None:
