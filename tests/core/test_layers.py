@@ -80,7 +80,7 @@ PURE = {
         "activity", "loop_detection", "open_work", "outcome", "stream", "variables", "versions", "watchdog",
     ),
     "ralphy/checks": (
-        "first_error", "listing", "reachability", "recipes", "runner_output",
+        "first_error", "listing", "runner_output",
     ),
     "ralphy/config": ("tightening", "values"),
     "ralphy/documents": (

@@ -7,24 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ralphy.checks.listing import Listing
-from ralphy.checks.reachability import MAKEFILES
 from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.runner_settings import runner_part, with_new_places, with_runner_part
-from ralphy.testguard.kept.runner_tampering import (
-    PYTEST_CONFIGS,
-    Surroundings,
-    is_pytest_config,
-    is_run,
-    matters,
-    may_deafen,
-    untold,
-    weaker,
-)
+from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untold
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.test_matching import Sources
 from ralphy.testguard.kept.tests_kept import may_go
@@ -36,7 +25,7 @@ from ralphy.testguard.substance import is_test
 
 _MOST_BYTES = 2_000_000
 _MOST_FILES = 2_000
-_MOST_OF_A_SCRIPT = 200_000
+_CONFIGS = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 
 _Files = list[tuple[str, bytes]]
 
@@ -96,35 +85,35 @@ class Around:
 
 def changes_around(w: Workspace, candidate: Candidate, removes: Sequence[str], *, is_listed: bool) -> Around:
     """What the story changed around the tests; `removes` names tests that may go."""
-    rows = w.objects.entries(candidate.green)
-    after = w.objects.entries(candidate.tree)
-    names = [name for name in (*PYTEST_CONFIGS, *MAKEFILES) if name in rows]
-    texts = {name: text for name in names if (text := _text(w, rows[name])) is not None}
-    known = {name: text for name, text in texts.items() if name in MAKEFILES or is_pytest_config(name, text)}
-    moved = frozenset(name for name in known if not is_pytest_config(name, _text(w, after.get(name)) or ""))
-    commands = [argv(check) for check in w.checks]
-    around = Surroundings(commands, known, is_listed, lambda path: _script(w, candidate, path), moved)
-    places = [now for _, was, now in w.objects.changes(candidate.green, candidate.tree) if now and now != was]
+    named = frozenset(word for check in w.checks for word in argv(check))
+    changes = list(w.objects.changes(candidate.green, candidate.tree))
+    places = [now for _, was, now in changes if now and now != was]
     found: list[Finding] = []
     asks: list[str] = []
     settings: dict[str, Entry | None] = {}
-    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
-        is_untold = was and was != now and not is_listed and is_test(path) and not _is_read(path)
+    for path, was, now in changes:
+        if was == now:
+            continue
+        is_untold = was and not is_listed and is_test(path) and not _is_read(path)
         if is_untold and not may_go(shown(path), removes) and not (now is None and was in places):
             found.append(untold(shown(path), is_gone=now is None))
-        if not matters(path, around):
-            continue
         old, new, plain = _text(w, was), _text(w, now), shown(path)
-        found += weaker(plain, old, new, around)
+        found += around(plain, old, new, named)
+        found += _overrides(w, candidate, path) if was is None else ()
         found += _skips_others(w, path, was, now) if path.rpartition("/")[2] == "conftest.py" else ()
-        if not may_deafen(plain, old, new, around):
-            continue
-        asks.append(path)
-        if runner_part(plain, old) != runner_part(plain, new):
-            settings[path] = _with_old_settings(w, path, was, now, moved=_has_moved(w, candidate))
-        elif was and was != now and is_run(plain, around):
+        if may_deafen(plain, old, new, named):
+            asks.append(path)
+        if is_run(plain, named):
             settings[path] = was
     return Around(tuple(found), tuple(asks), settings)
+
+
+def _overrides(w: Workspace, candidate: Candidate, path: str) -> Iterator[Finding]:
+    """A new configuration of pytest, beside one that it hides."""
+    folder, mark, name = path.rpartition("/")
+    for other, section in _CONFIGS.items() if name in ("pytest.ini", ".pytest.ini") else ():
+        if section in (_text(w, w.objects.at(candidate.tree, f"{folder}{mark}{other}")) or ""):
+            yield Finding(Kind.RUNNER, f"{shown(path)} overrides {folder}{mark}{other}")
 
 
 def _is_read(path: str) -> bool:
@@ -132,39 +121,11 @@ def _is_read(path: str) -> bool:
     return path.endswith(".py") or language_of(path) is not None
 
 
-def _has_moved(w: Workspace, candidate: Candidate) -> bool:
-    """Did the story move code, and take none away: is each file of code that is gone as it was in another place?"""
-    rows = list(w.objects.changes(candidate.green, candidate.tree))
-    gone = [was.oid for path, was, now in rows if was and not now and path.endswith(".py") and not is_test(path)]
-    return bool(gone) and set(gone) <= {now.oid for _, was, now in rows if now and not was}
-
-
-def _with_old_settings(
-    w: Workspace, path: str, was: Entry | None, now: Entry | None, *, moved: bool
-) -> Entry | None:  # fmt: skip
-    """A file with what it said to the runner before, but where the code is if that was moved; a manifest with what it
-    says now of all else."""
-    text = with_runner_part(shown(path), _text(w, was), _text(w, now))
-    text = with_new_places(text, _text(w, now)) if moved and text else text
-    mode = (was or now or Entry("100644", "")).mode
-    return None if text is None else Entry(mode, w.objects.write_blob(text.encode("utf-8", "replace")))
-
-
 def _skips_others(w: Workspace, path: str, was: Entry | None, now: Entry | None) -> Iterator[Finding]:
     """A conftest that skips tests in a new way: one that was skipped before may never run because of it."""
     before, after = (skips_others(parsed(_data(w, entry) or b"")) for entry in (was, now))
     if after - before:
         yield Finding(Kind.EDITED, f"{shown(path)} skips tests now, or expects them to fail")
-
-
-def _script(w: Workspace, candidate: Candidate, path: str) -> str | None:
-    """The text of a file of the last green commit that a check may run."""
-    try:
-        entry = w.objects.at(candidate.green, path)
-    except ValueError:
-        return None
-    data = _data(w, entry)
-    return data.decode("utf-8", "replace") if data is not None and len(data) <= _MOST_OF_A_SCRIPT else None
 
 
 def _text(w: Workspace, entry: Entry | None) -> str | None:
