@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.safe_open import open_regular
+from ralphy.files.safe_open import open_regular, opened, read_so_many
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
 _MOST_OF_A_NAME = 200
@@ -106,24 +105,13 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = 
     Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        descriptor, size = opened(path, os.O_NOFOLLOW, folder)
     except OSError:
         return None
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            return None
-        return _read(descriptor, found.st_size)
+        return read_so_many(descriptor, size) if size <= most else None
     finally:
         os.close(descriptor)
-
-
-def _read(descriptor: int, size: int) -> bytes:
-    """So many bytes, or fewer if there are no more."""
-    data = os.read(descriptor, size)
-    while len(data) < size and (more := os.read(descriptor, size - len(data))):
-        data += more
-    return data
 
 
 def names_in(folder: Path) -> list[str]:

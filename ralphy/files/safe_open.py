@@ -1,7 +1,7 @@
 """Open and read files that may be anything: only regular ones, and without ever waiting for a FIFO or a terminal.
 
 Whatever reads a file that somebody else may have made goes through here, or `files.atomic.read_regular`, which follows
-no link. Imports stay few: `ralphy status` must not wait.
+no link.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
+from typing import BinaryIO
 
 from ralphy.errors import InvalidInput
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import BinaryIO
 
 _MOST = 64 * 1024 * 1024
 
@@ -26,19 +23,24 @@ class NotRegularError(OSError):
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed."""
-    return os.fdopen(_opened(path)[0], "rb")
+    return os.fdopen(opened(path)[0], "rb")
 
 
 def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
     """The first `most` bytes of a regular file; OSError if there is none. Links are followed."""
-    descriptor, size = _opened(path)
+    descriptor, size = opened(path)
     try:
-        left, data = min(most, size), b""
-        while left > len(data) and (more := os.read(descriptor, left - len(data))):
-            data = data + more if data else more
-        return data
+        return read_so_many(descriptor, min(most, size))
     finally:
         os.close(descriptor)
+
+
+def read_so_many(descriptor: int, size: int) -> bytes:
+    """So many bytes, or fewer if there are no more."""
+    data = os.read(descriptor, size)
+    while len(data) < size and (more := os.read(descriptor, size - len(data))):
+        data += more
+    return data
 
 
 def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
@@ -63,9 +65,9 @@ def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
     return data
 
 
-def _opened(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """(the descriptor of a regular file, its size)."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+def opened(path: str | os.PathLike[str], flags: int = 0, folder: int | None = None) -> tuple[int, int]:
+    """(the descriptor of a regular file, its size); a relative path begins at `folder`, an open one, if given."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

@@ -43,42 +43,41 @@ def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> I
     with suppress(OSError):
         if unlock:
             make_accessible(None, str(top))
-        fd = os.open(top, _FOLDER)
-        try:
-            yield from _walk(fd, skipped, unlock=unlock)
-        except _Moved:
-            return
+        for fd, found, _ in _visited(os.open(top, _FOLDER), skipped):
+            for one in found if unlock else ():
+                if one.path not in skipped and not _is_accessible(one.stat.st_mode):
+                    make_accessible(fd, one.name)
+            yield from found
 
 
-class _Moved(Exception):
-    """The tree is no longer as it was when the walk went down."""
+def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[Found], str]]:
+    """(an open folder, what is in it, "") on the way down; (the same, nothing, the name of a folder in it that is done)
+    on the way up.
 
-
-def _walk(fd: int, skipped: Collection[str], *, unlock: bool) -> Iterator[Found]:
-    """Depth first, with the one open folder `fd`: the way back is `..`, and must lead where the walk came from."""
-    way: list[tuple[_Identity, str, list[str]]] = []  # the folders above: what they are, their prefix, what is left
+    With one open folder at a time, `fd` first: the way back is `..`, and ends where it does not lead to where the way
+    down came from.
+    """
+    way: list[tuple[_Identity, str, str, list[str]]] = []  # the folders above: what they are, prefix, way, what is left
     left: list[str] = []
     prefix, is_new = "", True
     try:
         while is_new or left or way:
             if is_new:
                 is_new, found = False, _entries(fd, prefix)
-                for one in found if unlock else ():
-                    if one.path not in skipped and not _is_accessible(one.stat.st_mode):
-                        make_accessible(fd, one.name)
-                yield from found
+                yield fd, found, ""
                 left = [one.name for one in found if one.is_folder and one.path not in skipped]
             elif left:
                 name, above = left.pop(), _identity(os.fstat(fd))
                 with suppress(OSError):
                     fd = _exchanged(fd, name)
-                    way.append((above, prefix, left))
+                    way.append((above, prefix, name, left))
                     prefix, is_new = f"{prefix}{name}/", True
             else:
-                identity, prefix, left = way.pop()
+                identity, prefix, name, left = way.pop()
                 fd = _exchanged(fd, "..")
                 if _identity(os.fstat(fd)) != identity:
-                    raise _Moved
+                    return
+                yield fd, [], name
     finally:
         os.close(fd)
 
@@ -156,35 +155,27 @@ def _open_below(below: Path, folder: Path) -> int:
 
 
 def _remove(parent: int, name: str) -> None:
-    """Down to where no folder is left, and up again by `..`, which must lead to where the way down came from."""
     with suppress(OSError):
         if not is_folder_at(parent, name):
             os.unlink(name, dir_fd=parent)
             return
-    fd, way = os.dup(parent), [(name, [name])]  # the folders down to here, and what is left to remove in each
-    identities = [_identity(os.fstat(fd))]
-    try:
-        while way:
-            above, left = way[-1]
-            if left:
-                inner = left.pop()
+        make_accessible(parent, name)
+        for fd, found, done in _visited(os.open(name, _FOLDER, dir_fd=parent)):
+            for one in found:
+                _clear(fd, one)
+            if done:
                 with suppress(OSError):
-                    make_accessible(fd, inner)
-                    fd = _exchanged(fd, inner)
-                    identities.append(_identity(os.fstat(fd)))
-                    way.append((inner, _without_files(fd)))
-                continue
-            way.pop()
-            identities.pop()
-            if not way:
-                return
-            fd = _exchanged(fd, "..")
-            if _identity(os.fstat(fd)) != identities[-1]:
-                return
-            with suppress(OSError):
-                os.rmdir(above, dir_fd=fd)
-    finally:
-        os.close(fd)
+                    os.rmdir(done, dir_fd=fd)
+        os.rmdir(name, dir_fd=parent)
+
+
+def _clear(fd: int, found: Found) -> None:
+    """Remove what is not a folder from an open folder; a folder is made ready to be entered."""
+    with suppress(OSError):
+        if found.is_folder:
+            make_accessible(fd, found.name)
+        else:
+            os.unlink(found.name, dir_fd=fd)
 
 
 def _is_accessible(mode: int) -> bool:
@@ -208,18 +199,6 @@ def make_accessible(parent: int | None, name: str) -> None:
                     Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU if stat.S_ISDIR(mode) else mode | stat.S_IRUSR)
             finally:
                 os.close(held)
-
-
-def _without_files(fd: int) -> list[str]:
-    """Remove what is not a folder in an open folder; gives the folders."""
-    folders = []
-    for name in names_at(fd):
-        if is_folder_at(fd, name):
-            folders.append(name)
-        else:
-            with suppress(OSError):
-                os.unlink(name, dir_fd=fd)
-    return folders
 
 
 def names_at(fd: int) -> list[str]:

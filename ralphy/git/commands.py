@@ -13,12 +13,12 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, problem_said
+from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
 from ralphy.git.reader import Reader
 from ralphy.processes import program_paths
@@ -126,15 +126,9 @@ def require_plain_rules(root: Path) -> None:
 
     It is looked for in every folder but `.git`: which of them Git ignores, and so does not enter, only Git could say.
     """
-    left = [str(root)]
-    while left:
-        with suppress(OSError), os.scandir(left.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    left += [entry.path] if entry.name != ".git" else []
-                elif entry.name in _RULES and is_waited_for(entry.stat(follow_symlinks=False).st_mode):
-                    at = os.path.relpath(entry.path, root)
-                    raise InvalidInput("is not a plain file, and Git would wait for it", where=at, hint="remove it")
+    for found in walk(root, (".git",)):
+        if found.name in _RULES and is_waited_for(found.stat.st_mode):
+            raise InvalidInput("is not a plain file, and Git would wait for it", where=found.path, hint="remove it")
 
 
 def is_waited_for(mode: int) -> bool:
