@@ -71,6 +71,31 @@ def on_branch(project: Project) -> list[str]:
     return [found["title"] for found in json.loads(project.code(f"{project.path}/prd.json"))["userStories"]]
 
 
+def test_from_the_first_command_to_the_merge_nothing_of_main_is_modified(project: Project) -> None:
+    project.write("TASKS.md", "# Tasks\n")
+    commit(project)
+
+    said = printed(project, "loop", "login")
+
+    assert "SPEC.md is ready for review" in said
+    assert project.git("status", "--short") == ""
+    assert pasted(project, said) == project.code(f"{project.path}/prd.json")
+    assert project.read("SPEC.md") == SPEC
+    project.git("switch", "--quiet", "-c", "other")
+    project.switch("main")
+    assert project.read("TASKS.md") == "# Tasks\n"
+
+    for _ in range(2):
+        project.approve()
+        printed(project, "loop", "login")
+        assert project.git("status", "--short") == ""
+        project.switch("other")
+        project.switch("main")
+    assert "Fast-forward" in project.git("merge", "--ff-only", project.branch)
+    assert set(project.statuses().values()) == {"completed"}
+    assert project.git("status", "--short") == ""
+
+
 @pytest.mark.parametrize("decides", [Project.approve, lambda project: project.write("REJECTED", "with a key")])
 def test_a_word_on_a_document_of_main_is_written_on_the_branch(
     project: Project, decides: Callable[[Project], None]
