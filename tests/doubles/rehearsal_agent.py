@@ -1,4 +1,4 @@
-"""The rehearsal agent for scenarios in JSON: it loads nothing to read YAML, and starts in three quarters of the time.
+"""The rehearsal agent for scenarios in JSON, which starts in three quarters of the time, without YAML.
 
 Tests start it some thousand times. With -I and -S Python looks for no packages, and needs none.
 """
