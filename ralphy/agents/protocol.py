@@ -170,15 +170,11 @@ class Agent(Protocol):
     """A program that does one piece of work in a folder; `ralphy.agents.presets` makes the one of a preset."""
 
     def prepared(
-        self,
-        request: AgentRequest,
-        on_activity: Callable[[Activity], None],
-        meanwhile: Callable[[], None] | None = None,
-    ) -> Callable[[str], AgentResult]:
+        self, request: AgentRequest, on_activity: Callable[[Activity], None]
+    ) -> Callable[[str], AgentResult]:  # fmt: skip
         """Get everything ready; gives what runs the agent, once, with a prompt, to its end, its deadline or a stop.
 
-        Until that is called nothing of the agent runs: the run is noted in between. `meanwhile` is called when the
-        agent has been started. Trouble with the work is an outcome; EnvironmentProblem is raised for trouble with
-        the machine.
+        Until that is called nothing of the agent runs: the run is noted in between. Trouble with the work is an
+        outcome; EnvironmentProblem is raised for trouble with the machine.
         """
         ...

@@ -36,10 +36,10 @@ def gc(call: Invocation, dry_run: bool) -> int:
     repository = call.repository()
     config = call.settings().config
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
-        litter = housekeeping.look(checkout, config, pool, time.time())
-        files = {kind: [*map(str, paths)] for kind, paths in litter.files.items()}
-        names, lanes = [ref for ref, _ in litter.refs], [name for name, _ in litter.lanes]
-        value = {"dry_run": dry_run, "refs": names, "refs_kept": litter.kept_refs, "files": files, "lanes": lanes}
+        stale = housekeeping.look(checkout, config, pool, time.time())
+        files = {kind: [*map(str, paths)] for kind, paths in stale.files.items()}
+        names, lanes = [ref for ref, _ in stale.refs], [name for name, _ in stale.lanes]
+        value = {"dry_run": dry_run, "refs": names, "refs_kept": stale.kept_refs, "files": files, "lanes": lanes}
         if dry_run:
             would = [*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]
             said = [*(f"would delete: {name}" for name in would), f"would delete {len(would)} items"]
@@ -48,7 +48,7 @@ def gc(call: Invocation, dry_run: bool) -> int:
             if other := housekeeping.at_work(repository):
                 what = f"Ralphy is already running in another checkout: pid {other.get('pid')}"
                 raise Conflict(what, hint="wait for it")
-            swept = housekeeping.sweep_up(repository, pool, litter)
+            swept = housekeeping.prune(repository, pool, stale)
     return call.output.answer("gc", housekeeping.sentence(swept), ExitCode.ENVIRONMENT if swept.why_not_packed else 0,
                               **value, freed_bytes=swept.freed_bytes, loose_objects=swept.loose_objects,
                               packed=not swept.why_not_packed)  # fmt: skip

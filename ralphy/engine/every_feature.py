@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from ralphy.documents.feature_folder import Feature
 from ralphy.errors import ExitCode
 from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.model import Session
-
-if TYPE_CHECKING:
-    from ralphy.documents.feature_folder import Feature
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ralphy.config.values import Config
+from ralphy.documents.feature_folder import Feature
 from ralphy.engine.feature.excluded_folder import is_excluded, unexclude
 from ralphy.engine.feature.features import Found, features_of, prd_at
 from ralphy.engine.runs.running import old_runs
+from ralphy.engine.workspace.checkout import Checkout
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.tree_walk import children, remove, size_of, walk
 from ralphy.git import commands as git
@@ -24,11 +26,6 @@ from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import LaneFacts, Pool
 from ralphy.pipeline.life import Life
-
-if TYPE_CHECKING:
-    from ralphy.documents.feature_folder import Feature
-    from ralphy.engine.workspace.checkout import Checkout
-    from ralphy.engine.workspace.workspace import Workspace
 
 _GONE = (Life.MERGED, Life.REJECTED)
 _DAY_S = 86400.0
@@ -43,7 +40,7 @@ _FIELDS = "%(refname)%09%(objectname)%09%(committerdate:unix)"
 
 
 @dataclass(frozen=True, slots=True)
-class Litter:
+class Stale:
     """What may go: refs with their ids, those of `merged` features and others that are `spent`; folders or files by
     their kind; features that need no line in `info/exclude`; lanes, each with the reason if a person should hear it."""
 
@@ -77,7 +74,7 @@ def pool_of(checkout: Checkout, config: Config) -> Pool:
     return checkout.lanes or Pool(repository, folder, None, config.safety.level, objects=checkout.objects)
 
 
-def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Litter:
+def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Stale:
     """What would go now; nothing is changed."""
     repository, features = checkout.repository, features_of(checkout, config)
     merged = [found.feature for found in features if found.life is Life.MERGED]
@@ -99,7 +96,7 @@ def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Litter:
     }
     kept_refs = sum(len(row) == 3 for row in rows) - len(done) - len(spent)
     lanes = tuple(_lanes(pool.listed(), features, config))
-    return Litter(tuple(done), spent, kept_refs, files, tuple(excluded), lanes)
+    return Stale(tuple(done), spent, kept_refs, files, tuple(excluded), lanes)
 
 
 def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config) -> list[tuple[str, str]]:
@@ -117,32 +114,32 @@ def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config
     return found
 
 
-def _let_go(repository: Repository, pool: Pool, litter: Litter) -> int:
+def _let_go(repository: Repository, pool: Pool, stale: Stale) -> int:
     """Let it go; gives the bytes of files and lanes that are free then. Lanes that another process uses stay.
 
     Refs go only if they still are what was looked at.
     """
-    rows = "".join(f"delete {ref} {oid}\n" for ref, oid in litter.refs)
+    rows = "".join(f"delete {ref} {oid}\n" for ref, oid in stale.refs)
     if rows:
         repository.run("update-ref", "--stdin", stdin=rows.encode())
-    for feature in litter.excluded:
+    for feature in stale.excluded:
         unexclude(repository, feature)
-    files = [path for paths in litter.files.values() for path in paths]
+    files = [path for paths in stale.files.values() for path in paths]
     freed = sum(map(size_of, files))
     for path in files:
         remove(path, below=repository.root)
-    return freed + pool.let_go([name for name, _ in litter.lanes])
+    return freed + pool.let_go([name for name, _ in stale.lanes])
 
 
-def sweep_up(repository: Repository, pool: Pool, litter: Litter) -> Swept:
+def prune(repository: Repository, pool: Pool, stale: Stale) -> Swept:
     """Let it go, then pack. What git cannot pack stays as it is, and is said."""
     before = _bytes_of_objects(repository)
-    freed = _let_go(repository, pool, litter)
+    freed = _let_go(repository, pool, stale)
     why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
                   ("prune", f"--expire={_EXPIRE}"))  # fmt: skip
     freed += max(0, before - _bytes_of_objects(repository))
-    counts = {**{kind: len(paths) for kind, paths in litter.files.items()}, "lanes": len(litter.lanes)}
-    return Swept(len(litter.refs), counts, freed, loose_objects(repository), why)
+    counts = {**{kind: len(paths) for kind, paths in stale.files.items()}, "lanes": len(stale.lanes)}
+    return Swept(len(stale.refs), counts, freed, loose_objects(repository), why)
 
 
 def tidy(w: Workspace) -> None:
@@ -153,15 +150,15 @@ def tidy(w: Workspace) -> None:
     packs = is_much and not at_work(r)
     try:
         pool = pool_of(w.checkout, w.config)
-        litter = replace(look(w.checkout, w.config, pool, w.clock()), files={})
-        _let_go(r, pool, litter if packs else replace(litter, spent=()))
+        stale = replace(look(w.checkout, w.config, pool, w.clock()), files={})
+        _let_go(r, pool, stale if packs else replace(stale, spent=()))
     except EnvironmentProblem as error:
         w.say(f"could not delete what finished features and old attempts left: {error}")
         return
-    for sentence in (why for _, why in litter.lanes if why):
+    for sentence in (why for _, why in stale.lanes if why):
         w.say(sentence)
     if packs:
-        gone = f", and {len(litter.spent)} old attempts were deleted" if litter.spent else ""
+        gone = f", and {len(stale.spent)} old attempts were deleted" if stale.spent else ""
         w.say(_packed(r, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{gone}")
 
 

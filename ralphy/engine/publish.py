@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import number_of_tests
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
@@ -161,4 +161,4 @@ def _record(w: Workspace, s: Snapshot, done: _Published) -> str:
     if done.pull_request:
         pr |= {"url": done.pull_request.url, "number": done.pull_request.number, "state": "open"}
     prd = s.prd.with_workflow(phase="COMPLETED", pr=pr)
-    return keep(w, s, "published", "published", prd=prd)
+    return commit_documents(w, s, "published", "published", prd=prd)

@@ -13,7 +13,7 @@ from typing import Any
 from ralphy.engine.crew import Crew
 from ralphy.engine.feature.checkout_sync import catch_up
 from ralphy.engine.feature.land import tip_taken_up
-from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.person import answering, gate
 from ralphy.engine.person.story_changes import take_request
@@ -198,7 +198,7 @@ def keep_up(w: Workspace) -> None:
     """Go on from where a person has put the branch, and lay out the documents; nothing before there is a branch."""
     w.branch = branch_of(w)
     tip_taken_up(w)
-    tip = begun_at(w)
+    tip = work_tip(w)
     if not tip or w.left_runs:
         return
     catch_up(w)

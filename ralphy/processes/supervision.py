@@ -67,23 +67,20 @@ class Supervisor:
         on_stdout: Sink,
         on_stderr: Sink | None,
         *,
-        on_start: Callable[[], None] | None = None,
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
         grace: StopGrace = PATIENT,
     ) -> Exit:
         """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
 
-        `on_start` is called when the program has been started. `should_stop` is asked after every piece of output, and
-        at least four times a second; the reason it gives is passed to `on_stop` before the first signal. Whatever is
-        raised in here (by a callback, by a signal handler of the caller) ends the tree within seconds, then goes on.
+        `should_stop` is asked after every piece of output, and at least four times a second; the reason it gives is
+        passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a signal handler of
+        the caller) ends the tree within seconds, then goes on.
         Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
         """
         run = self._run = _Run(command, on_stdout, on_stderr, should_stop, on_stop, grace)
         try:
             run.start()
-            if on_start:
-                on_start()
             return run.complete()
         except SupervisorLost as error:
             _abandon(run)

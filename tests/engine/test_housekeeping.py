@@ -87,9 +87,9 @@ def test_a_dry_run_names_what_would_go_and_touches_nothing(tried: Project) -> No
         ["git", "count-objects", "-v"], cwd=tried.repo, capture_output=True, encoding="utf-8", check=True
     )
     with looking(tried) as (checkout, pool):
-        litter = housekeeping.look(checkout, Config(limits=Limits(keep_attempts=3)), pool, time.time())
+        stale = housekeeping.look(checkout, Config(limits=Limits(keep_attempts=3)), pool, time.time())
 
-    assert [ref for ref, _ in litter.refs] == old[:1]
+    assert [ref for ref, _ in stale.refs] == old[:1]
     assert tried.refs() == before
     assert "count: 0" not in said.stdout.splitlines()
 
@@ -101,9 +101,9 @@ def test_old_outboxes_and_set_aside_files_go_and_young_ones_stay(tried: Project)
 
     with looking(tried) as (checkout, pool):
         looks = [housekeeping.look(checkout, Config(), pool, time.time() + days * DAY_S) for days in (0, 2, 120)]
-        swept = housekeeping.sweep_up(checkout.repository, pool, looks[-1])
+        swept = housekeeping.prune(checkout.repository, pool, looks[-1])
 
-    counts = [{kind: len(paths) for kind, paths in litter.files.items()} for litter in looks]
+    counts = [{kind: len(paths) for kind, paths in stale.files.items()} for stale in looks]
     assert counts == [
         {"runs": 0, "outboxes": 0, "set_aside": 0},
         {"runs": 0, "outboxes": 1, "set_aside": 0},

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
 from ralphy.engine.feature.excluded_folder import exclude, unexclude
 from ralphy.engine.feature.live_documents import (
     Edits,
@@ -51,11 +51,11 @@ def edits(project: Project) -> Edits:
         return edited(w, tip_of(project))
 
 
-def adopted(project: Project) -> TakenIn:
+def adopted(project: Project) -> MergedEdits:
     """What the engine does: the edits become a commit, then the folder is brought up."""
     with opened(project) as w:
         found = edited(w, tip_of(project))
-        taken = take_in(w, tip_of(project), found, {})
+        taken = merge_edits(w, tip_of(project), found, {})
         if taken.adoption:
             advance(project, {name: data.decode() for name, data in taken.adoption.items()})
         note_ours(w, ids_of(w, found.but(taken.waits)))
@@ -126,7 +126,7 @@ def test_before_there_is_a_branch_all_that_the_folder_holds_is_an_edit(project: 
         unexclude(w.repository, w.feature)
         (w.repository.checkout_dir / "documents-login.json").unlink()
         found = edited(w, "")
-        taken = take_in(w, "", found, {})
+        taken = merge_edits(w, "", found, {})
     assert taken.adoption.keys() == DOCUMENTS.keys()
     assert taken.adoption["prd.json"].decode() == plan(completed())
 
@@ -148,7 +148,7 @@ def test_an_edit_goes_below_what_is_landed_at_the_same_time(project: Project) ->
     with opened(project) as w:
         tip = tip_of(project)
         landing = {"prd.json": DONE.encode(), "progress.txt": b"# Progress\nUS-001\n", "PR.md": b"# PR\n"}
-        taken = take_in(w, tip, edited(w, tip), landing)
+        taken = merge_edits(w, tip, edited(w, tip), landing)
     assert json.loads(taken.adoption["prd.json"]) == json.loads(plan(pending(), pending("US-002", title="Mine")))
     assert json.loads(taken.files["prd.json"] or b"") == json.loads(plan(completed(), pending("US-002", title="Mine")))
     assert taken.adoption["PRD.md"] == b"# Login\nmine\n"
@@ -160,7 +160,7 @@ def test_a_text_that_both_changed_is_set_aside_and_said(project: Project) -> Non
     project.write("SPEC.md", "# Mine\n")
     with opened(project) as w:
         tip = tip_of(project)
-        taken = take_in(w, tip, edited(w, tip), {"SPEC.md": b"# New\n"})
+        taken = merge_edits(w, tip, edited(w, tip), {"SPEC.md": b"# New\n"})
         keep_aside(w, taken)
     assert taken.adoption == {"SPEC.md": b"# Mine\n"}
     assert taken.files == {"SPEC.md": b"# New\n"}

@@ -80,7 +80,6 @@ class Diary:
 
     def prepared(
         self, request: AgentRequest, on_activity: Callable[[Activity], None],
-        meanwhile: Callable[[], None] | None = None,
     ) -> Callable[[str], AgentResult]:  # fmt: skip
         files, pages, lines = RunFiles(request), Pages(), Lines()
 
@@ -99,7 +98,7 @@ class Diary:
 
         def go(prompt: str) -> AgentResult:
             given = replace(command, stdin_path=files.begin(prompt.encode()))
-            ended = supervisor.run(given, hear, files.errors.add, on_start=meanwhile, should_stop=why_stop)
+            ended = supervisor.run(given, hear, files.errors.add, should_stop=why_stop)
             files.close()
             outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED
             return AgentResult(outcome, text=pages.goodbye, complete=bool(pages.goodbye), cost_usd=pages.cost_usd,

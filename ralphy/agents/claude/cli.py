@@ -70,16 +70,11 @@ class Claude:
         """
         return self.prepared(request, on_activity)(prompt)
 
-    def prepared(
-        self, request: AgentRequest, on_activity: Listener, meanwhile: Callable[[], None] | None = None
-    ) -> Callable[[str], AgentResult]:
-        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs.
-
-        `meanwhile` is called when the agent has been started.
-        """
+    def prepared(self, request: AgentRequest, on_activity: Listener) -> Callable[[str], AgentResult]:
+        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs."""
         conversation = _Conversation(request, on_activity)
         command = command_of(self.frame(request), request, self.sandbox)
-        return lambda prompt: self._converse(conversation, command, prompt, meanwhile)
+        return lambda prompt: self._converse(conversation, command, prompt)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
@@ -95,9 +90,7 @@ class Claude:
             argv += ["--append-system-prompt-file", request.system_prompt_file]
         return (*argv, "--settings", request.settings or SETTINGS)
 
-    def _converse(
-        self, conversation: _Conversation, command: Command, prompt: str, meanwhile: Callable[[], None] | None
-    ) -> AgentResult:
+    def _converse(self, conversation: _Conversation, command: Command, prompt: str) -> AgentResult:
         data = prompt.encode(errors="replace")
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
@@ -109,7 +102,6 @@ class Claude:
                 command,
                 conversation.hear,
                 conversation.files.errors.add,
-                on_start=meanwhile,
                 should_stop=lambda: self._why_stop(conversation),
                 on_stop=lambda _: conversation.transcript.close(),
             )

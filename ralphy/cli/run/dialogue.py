@@ -17,7 +17,7 @@ from ralphy.cli.run import clarifying
 from ralphy.cli.run.live import Live
 from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
@@ -228,7 +228,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
 
 def _stories(w: Workspace) -> Iterator[str]:
     with suppress(RalphyError):  # a person may be at it: the next look says what is wrong
-        tip = begun_at(w)
+        tip = work_tip(w)
         stories = (documents.committed_prd(w, tip) if tip else w.store.load()).stories
         yield from (f"{story.id} {story.title}" for story in stories[:_MOST_STORIES])
         if more := stories[_MOST_STORIES:]:

@@ -26,7 +26,7 @@ _EMPTY: Document = {"userStories": []}
 
 
 @dataclass(frozen=True, slots=True)
-class TakenIn:
+class MergedEdits:
     """`adoption` is a commit of its own on the tip; `files` is what was to be landed, on top of that.
 
     `waits` are edits that a person has to look at first, each with the reason; `lost` the stories that are gone from
@@ -41,7 +41,7 @@ class TakenIn:
     said: tuple[str, ...] = ()
 
 
-def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | None]) -> TakenIn:
+def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | None]) -> MergedEdits:
     """Merge a person's edits with the tip, and with the documents that are to be landed on it; writes nothing.
 
     Before there is a branch `tip` is "": the edits are all that the folder holds, and become the branch's first commit.
@@ -70,10 +70,10 @@ def take_in(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | No
             if merged is None:
                 aside[name] = edits.files[name]
                 said = (*said, f"{name}: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside")
-    return TakenIn(adoption, on_top, waits, lost, aside, said)
+    return MergedEdits(adoption, on_top, waits, lost, aside, said)
 
 
-def keep_aside(w: Workspace, taken: TakenIn) -> None:
+def keep_aside(w: Workspace, taken: MergedEdits) -> None:
     """Write the versions that could not be merged into `.ralphy/set-aside`."""
     for name, data in taken.aside.items():
         replace_file(free_place(w, name), data)

@@ -14,10 +14,10 @@ import orjson
 
 from ralphy.documents.feature_folder import artifact_digest, artifact_names, read_artifact
 from ralphy.documents.prd_reader import check_prd
-from ralphy.engine.feature.document_edits import TakenIn, take_in
+from ralphy.engine.feature.document_edits import MergedEdits, merge_edits
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.features import prd_at
-from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import Edits, edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
@@ -37,7 +37,7 @@ class Documents:
 
     tip: str
     edits: Edits = field(default_factory=Edits)
-    taken: TakenIn = field(default_factory=TakenIn)
+    taken: MergedEdits = field(default_factory=MergedEdits)
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -47,11 +47,11 @@ class Documents:
 
 def look_at(w: Workspace) -> Documents:
     """The documents now; nothing is written."""
-    tip = begun_at(w)
+    tip = work_tip(w)
     if not tip:
         return Documents("")
     edits = edited(w, tip)
-    return Documents(tip, edits, take_in(w, tip, edits, {}) if edits else TakenIn())
+    return Documents(tip, edits, merge_edits(w, tip, edits, {}) if edits else MergedEdits())
 
 
 def sealed_place(w: Workspace, name: str) -> Path | None:
@@ -75,7 +75,7 @@ def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
     """A document; None if there is none."""
     if sealed := sealed_place(w, name):
         return read_regular(sealed, _MOST_BYTES)
-    at = tip or begun_at(w)
+    at = tip or work_tip(w)
     if not at:
         return read_regular(w.feature.file(name), _MOST_BYTES)
     entry = w.objects.at(w.objects.tree_of(at), w.feature.in_repository(name))
@@ -84,14 +84,14 @@ def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
 
 def text(w: Workspace, name: str, tip: str = "") -> str:
     """A document as text, "" if there is none."""
-    if not (tip or sealed_place(w, name) or begun_at(w)):
+    if not (tip or sealed_place(w, name) or work_tip(w)):
         return read_text(w.feature.file(name))
     return (read(w, name, tip) or b"").decode("utf-8", "replace")
 
 
 def to_read(w: Workspace, name: str) -> bytes:
     """A document for a person to read: the folder's, unless that is left to Git."""
-    tip = begun_at(w)
+    tip = work_tip(w)
     is_elsewhere = name in left_to_git(w, tip)
     return (read(w, name, tip) if is_elsewhere else read_regular(place_of(w, name), _MOST_BYTES)) or b""
 

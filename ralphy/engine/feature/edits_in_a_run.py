@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ralphy.engine.feature.document_record import blob_id
-from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
 from ralphy.engine.workspace.set_aside import set_aside, shown
 from ralphy.engine.workspace.workspace import Workspace
@@ -43,13 +43,13 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
         kept = f"; it is kept: if it was you, cp {shown(w, moved)} {shown(w, path)}" if moved else " and is put back"
         what = "changed" if moved else "removed"
         w.say(f"{shown(w, path)} was {what} while an agent ran without a sandbox, so it does not count{kept}", WAITING)
-    if names and (tip := begun_at(w)):
+    if names and (tip := work_tip(w)):
         lay_out(w, tip)
     return names
 
 
 def _edited(w: Workspace) -> list[str]:
-    edits = edited(w, begun_at(w))
+    edits = edited(w, work_tip(w))
     return [*edits.files, *edits.broken]
 
 

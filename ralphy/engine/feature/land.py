@@ -8,7 +8,7 @@ intent only if its commit is the branch's tip, and never reads the log to comple
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
@@ -27,7 +27,7 @@ from ralphy.engine.feature.checkout_sync import (
     record_branch_tip,
     why_hold,
 )
-from ralphy.engine.feature.document_edits import TakenIn, keep_aside, take_in
+from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.live_documents import (
@@ -91,14 +91,9 @@ def land(w: Workspace, new: NewCommit) -> str:
     """
     _wait_for_git(w)
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
-    edits = edited(w, new.parent) if not w.is_anyone_outside(new.end.get("run")) else Edits()
-    taken = take_in(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
-
-    def write() -> str:
-        parent, tree = _adoption(w, new, taken)
-        return _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
-
-    return _moved_to(w, new.parent, write, edits, taken, new.end)
+    edits = edited(w, new.parent) if not w.unsandboxed_agent_running(new.end.get("run")) else Edits()
+    taken = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
+    return _moved_to(w, new, edits, taken)
 
 
 def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
@@ -112,15 +107,15 @@ def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
     return {_LOG: progress.with_commit(log, run, commit).encode()}
 
 
-def _moved_to(
-    w: Workspace, old: str, write: Callable[[], str], edits: Edits, taken: TakenIn, end: Mapping[str, Any]
-) -> str:  # fmt: skip
-    """Move the branch from `old` to the commit that `write` makes, and show it; gives the commit."""
-    adopted = ids_of(w, edits.but(taken.waits))
+def _moved_to(w: Workspace, new: NewCommit, edits: Edits, taken: MergedEdits) -> str:
+    """Commit what a person changed meanwhile, then what is new, move the branch there, and show it; gives the
+    commit."""
+    adopted, old = ids_of(w, edits.but(taken.waits)), new.parent
     try:
-        commit = write()
+        parent, tree = _adoption(w, new, taken)
+        commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
         w.milestone("objects_written")
-        write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(end), "adopted": adopted})
+        write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end), "adopted": adopted})
         w.milestone("intent_recorded")
         _move(w, old, commit)
         w.milestone("refs_moved")
@@ -137,7 +132,7 @@ def _moved_to(
     for sentence in taken.said:
         w.say(sentence)
     _tell_of_back(w, laid, adopted)
-    finish_intent(w, end)
+    finish_intent(w, new.end)
     return commit
 
 
@@ -153,7 +148,7 @@ def _move(w: Workspace, old: str, commit: str) -> None:
     w.checkout.refs.move(((f"refs/heads/{w.feature_branch}", commit, old),))
 
 
-def keep(
+def commit_documents(
     w: Workspace, s: Snapshot, event: str, subject: str, *, prd: Prd | None = None,
     files: Mapping[str, bytes | None] | None = None, story: str = "", end: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
@@ -209,7 +204,7 @@ def _wait_for_git(w: Workspace) -> None:
     raise Conflict(why, hint="then run it again; nothing is lost")
 
 
-def _adoption(w: Workspace, new: NewCommit, taken: TakenIn) -> tuple[str, str]:
+def _adoption(w: Workspace, new: NewCommit, taken: MergedEdits) -> tuple[str, str]:
     """(the parent, the tree) to land on, with a commit of what a person changed meanwhile, if there is any."""
     if not taken.adoption:
         return new.parent, new.tree
@@ -227,15 +222,9 @@ def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
 def adopt_edits(w: Workspace, tip: str, body: str) -> None:
     """Commit what a person changed in the documents, if anything can be."""
     edits = edited(w, tip)
-    taken = take_in(w, tip, edits, {})
-    if not taken.adoption:
-        return
-
-    def write() -> str:
-        tree = w.objects.graft(w.objects.tree_of(tip), _entries(w, taken.adoption))
-        return _write_commit(w, _by_hand(w, tip, body), tree)
-
-    _moved_to(w, tip, write, edits, taken, {})
+    taken = merge_edits(w, tip, edits, {})
+    if taken.adoption:
+        _moved_to(w, _by_hand(w, tip, body), edits, replace(taken, adoption={}, files=taken.adoption))
 
 
 def tip_taken_up(w: Workspace) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.engine.feature.checkout_sync import begun_on
+from ralphy.engine.feature.checkout_sync import git_operation_on_branch
 from ralphy.engine.feature.live_documents import documents_at
 from ralphy.engine.workspace.workspace import Workspace, base_branch, fixed_base
 from ralphy.errors import Conflict, InvalidInput
@@ -36,7 +36,7 @@ def tip_of(w: Workspace) -> str:
     return git.resolve(w.repository, f"refs/heads/{w.feature_branch}") or start_of(w)[1]
 
 
-def begun_at(w: Workspace) -> str:
+def work_tip(w: Workspace) -> str:
     """The tip of the feature's branch, "" before its work has begun: a branch that holds nothing new, or nothing of the
     feature, counts as none."""
     tip, base = git.resolve(w.repository, f"refs/heads/{w.feature_branch}"), _base_tip(w)
@@ -65,7 +65,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
                            hint="set branchName to another one, or git.base in .ralphy/config.yaml")  # fmt: skip
     tip = git.resolve(w.repository, f"refs/heads/{mine}")
     begins, start = start_of(w)
-    is_begun = bool(begun_at(w))
+    is_begun = bool(work_tip(w))
     is_a_persons = bool(tip) and not _is_in(w, tip, start)  # commits of before the feature is worked on stay
     head = tip if is_begun or is_a_persons else start
     if not (head and (is_begun or begins)) and git.head_of(w.repository):
@@ -79,7 +79,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         base=base,
         feature_branch=mine,
         code=w.code_of(w.objects.tree_of(head)),
-        busy=begun_on(w) if is_begun else _begun_here(w),
+        busy=git_operation_on_branch(w) if is_begun else _begun_here(w),
         obstacle="" if tip else git.branch_in_the_way(w.repository, mine),
         pushed=pushed(w, prd, mine),
         behind="" if is_begun else tip,

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
-from ralphy.engine.feature.lane_tree import begun_at, tip_of
+from ralphy.engine.feature.lane_tree import tip_of, work_tip
 from ralphy.engine.lane_use.checks import run_setup
 from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, note_set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane
@@ -72,7 +72,7 @@ def lay_over(lane: Lane, files: Mapping[str, bytes]) -> None:
 
 def with_documents(w: Workspace, tree: str) -> str:
     """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
-    if begun_at(w):
+    if work_tip(w):
         return tree
     oids = w.objects.write_blobs(dict(all_of_the_folder(w)))
     return w.objects.graft(tree, {w.feature.in_repository(name): Entry("100644", oid) for name, oid in oids.items()})

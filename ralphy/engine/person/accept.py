@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ralphy.documents.questions import without
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.lane_use.checks import CheckResult, checked, failed, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.verify.baseline_records import record_baseline
@@ -26,7 +26,7 @@ def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
 
     Raises Conflict if anything speaks against it; nothing is changed then.
     """
-    _require_ground(s)
+    _require_branch(s)
     results = _green_checks(w, s)
     tests = (story.raw.get("testing") or {}).get("test_files", [])
     evidence = _evidence(s, results)
@@ -35,12 +35,12 @@ def accept(w: Workspace, s: Snapshot, story: Story) -> bool:
     answered = without(questions, story.id)
     more = {"QUESTIONS.md": answered.encode()} if answered != questions else {}
     prd = s.prd.with_story(story.id, **fields)
-    keep(w, s, f"accepted {story.id}", f"{story.id} is accepted by a person", prd=prd, files=more)
+    commit_documents(w, s, f"accepted {story.id}", f"{story.id} is accepted by a person", prd=prd, files=more)
     w.record("reset", story=story.id)
     return was_verified(evidence)
 
 
-def _require_ground(s: Snapshot) -> None:
+def _require_branch(s: Snapshot) -> None:
     if not s.tree.is_on_branch:
         raise Conflict(f"{s.feature} has no branch yet", hint=f"ralphy why {s.feature}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ralphy.documents.questions import step_key
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.feature.live_documents import is_tracked_here
 from ralphy.engine.person.story_changes import unasked
 from ralphy.engine.runs.recover import is_unfinished, recover
@@ -51,7 +51,7 @@ def redo_step(w: Workspace, step: Step) -> str:
     moved = _set_aside(w, s, step.document)
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))
-    keep(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
+    commit_documents(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
     old = f"; the old one is {moved.name} in set-aside" if moved else ""
     return f"{step.document} is made again at the next run{old}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ralphy.documents.questions import step_key, without
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.verify.verify import SATISFIED
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline import decision as d
@@ -59,4 +59,4 @@ def _keep(w: Workspace, s: Snapshot, asker: str, told: str, key: str, prd: Prd |
     """The question goes from QUESTIONS.md; `asker` is a step or a story, `told` what people call it."""
     text = without(documents.text(w, "QUESTIONS.md"), key)
     subject, files = f"{told} answered in QUESTIONS.md", {"QUESTIONS.md": text.encode()}
-    keep(w, s, f"answered {asker}", subject, prd=prd, files=files)
+    commit_documents(w, s, f"answered {asker}", subject, prd=prd, files=files)

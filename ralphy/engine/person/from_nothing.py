@@ -12,7 +12,7 @@ from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
 from ralphy.engine.feature.checkout_sync import forget_branch_tip, standing
 from ralphy.engine.feature.documents import all_of_the_folder, look_at, place_of
 from ralphy.engine.feature.land import written_commit
-from ralphy.engine.feature.lane_tree import begun_at, start_of
+from ralphy.engine.feature.lane_tree import start_of, work_tip
 from ralphy.engine.feature.live_documents import documents_at, forget_documents
 from ralphy.engine.workspace.set_aside import set_aside
 from ralphy.engine.workspace.workspace import Workspace
@@ -33,7 +33,7 @@ def what_goes(w: Workspace) -> list[str]:
 
 def is_begun(w: Workspace) -> bool:
     """Is there anything but PRD.md?"""
-    return bool(begun_at(w) or what_goes(w))
+    return bool(work_tip(w) or what_goes(w))
 
 
 def next_ref(w: Workspace) -> str:
@@ -71,7 +71,7 @@ def _committed(w: Workspace, commits: Collection[str]) -> list[str]:
 
 def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     """Keep what there is, and leave PRD.md alone; gives the ref that keeps it."""
-    tip, ref = begun_at(w), next_ref(w)
+    tip, ref = work_tip(w), next_ref(w)
     files = look_at(w).taken.adoption if tip else dict(all_of_the_folder(w))
     subject = f"chore({s.feature}): as it was before it started from nothing"
     kept = written_commit(w, s.tree.head, subject, f"kept {s.feature}", files) if files or not tip else tip

@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_numbers
-from ralphy.engine.feature.land import adopt_edits, begin_branch, ensure_folder_files, keep
+from ralphy.engine.feature.land import adopt_edits, begin_branch, commit_documents, ensure_folder_files
 from ralphy.engine.feature.lane_tree import beginning
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
@@ -43,7 +43,7 @@ def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
     prd = _with_entry(s.prd, entry).with_workflow(phase=phase_after(step))
     if made := s.prd.step(step.name):
         prd = prd.with_step(step.name, {**made, "inputs": {**made.get("inputs", {}), **step.inputs_now(s)}})
-    keep(w, s, f"{decision.gate}-approved", f"{step.document} approved", prd=stories.canonical(prd))
+    commit_documents(w, s, f"{decision.gate}-approved", f"{step.document} approved", prd=stories.canonical(prd))
     w.record("approved", durable=False, gate=decision.gate, digest=entry["digest"], by=decision.by)
     w.milestone("approval_written")
     w.feature.file("APPROVED").unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def reject(w: Workspace, decision: d.Reject, s: Snapshot) -> None:
     if decision.text:
         entry["text"] = decision.text[:8000]
     w.record("reset", step=decision.gate)
-    keep(w, s, f"{decision.gate}-{verdict}", f"{artifact} {verdict}", prd=_with_entry(s.prd, entry))
+    commit_documents(w, s, f"{decision.gate}-{verdict}", f"{artifact} {verdict}", prd=_with_entry(s.prd, entry))
     w.record("rejected", durable=False, gate=decision.gate, digest=entry["digest"], verdict=verdict,
              text=decision.text[:_MOST_NOTED] or None)  # fmt: skip
     w.milestone("rejection_written")
@@ -141,7 +141,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
     text = asked(documents.text(w, "QUESTIONS.md"), story.id, story.title, question)
     what = "is set aside" if decision.error else f"failed after {used} attempts"
-    keep(w, s, f"failed {story.id}", f"{story.id} {what}", prd=prd, files={"QUESTIONS.md": text.encode()})
+    commit_documents(w, s, f"failed {story.id}", f"{story.id} {what}", prd=prd, files={"QUESTIONS.md": text.encode()})
     w.emit(StoryFailed(story=story.id, reason=str(execution["last_error"])[:300],
                        asked_in=w.feature.in_repository("QUESTIONS.md")))  # fmt: skip
 
@@ -178,7 +178,7 @@ def add_fixes(w: Workspace, _: d.AddFixes, s: Snapshot) -> None:
     prd = s.prd.with_stories(stories.merged(s.prd, new))
     record = {**s.prd.step(QA.name), "fixed": s.digest(QA.document)}
     prd = prd.with_step(QA.name, record).with_workflow(phase=STORY.phase)
-    keep(w, s, "fixes", f"{len(new)} findings of the review become stories", prd=prd)
+    commit_documents(w, s, "fixes", f"{len(new)} findings of the review become stories", prd=prd)
 
 
 def accept_red(w: Workspace, _: d.AcceptRed, s: Snapshot) -> None:

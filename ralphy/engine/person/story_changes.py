@@ -44,7 +44,7 @@ def keep(w: Workspace, s: Snapshot, new: Changed, request: str = "") -> None:
     if new.prd.raw == s.prd.raw and not withdrawn:
         return
     prd = new.prd.with_workflow(request=request) if request else new.prd
-    land.keep(w, s, new.event, new.subject, prd=prd, files=withdrawn)
+    land.commit_documents(w, s, new.event, new.subject, prd=prd, files=withdrawn)
 
 
 def unasked(w: Workspace, keys: tuple[str, ...]) -> dict[str, bytes | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.agents.status_report import FINISH
@@ -18,7 +18,7 @@ from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import asked, step_key
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_commit
-from ralphy.engine.feature.land import keep
+from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.appendix import with_proof
@@ -34,6 +34,7 @@ from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
+from ralphy.lanes.lane import Lane
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.gates import revision
@@ -46,9 +47,6 @@ from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.strict_json import dump
 
-if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
-
 
 def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
     """(the tree that the step's agent finds, what people said to it)."""
@@ -58,10 +56,10 @@ def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[s
 def finish_step(w: Workspace, run: Run, ran: Ran) -> None:
     """Move in what the step's agent made, or note why not."""
     keep_code(w, run.lane, run.decision.step, run.id, run.snapshot.tree.head, run.laid_out)
-    _take_in(w, run.decision, run.snapshot, ran)
+    _settle(w, run.decision, run.snapshot, ran)
 
 
-def _take_in(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> None:
+def _settle(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> None:
     """Move in what the run made, or note why not."""
     end = end_line(ran.run, ran.result, ran.result.outcome, changed="")
     if ran.claim.asks and ran.result.outcome.costs_an_attempt:
@@ -205,7 +203,7 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str,
         files[ACCEPTANCE.document] = unsealed
     what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
-    keep(w, s, d.step, what, prd=prd, files=files, story=d.story or "", end=end)
+    commit_documents(w, s, d.step, what, prd=prd, files=files, story=d.story or "", end=end)
 
 
 def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:
@@ -224,4 +222,6 @@ def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str,
         text, subject = asked(questions, story.id, story.title, question), f"{subject} about {run.story}"
     else:
         text = asked(questions, step_key(run.step), step_of(run.step).document, question)
-    keep(w, s, "question", subject, prd=prd, files={"QUESTIONS.md": text.encode()}, story=run.story or "", end=line)
+    commit_documents(
+        w, s, "question", subject, prd=prd, files={"QUESTIONS.md": text.encode()}, story=run.story or "", end=line
+    )

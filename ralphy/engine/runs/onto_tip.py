@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.feature.documents import committed_prd
@@ -23,11 +22,9 @@ from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
+from ralphy.lanes.lane import Lane
 from ralphy.pipeline.model import Story
 from ralphy.text.tone import WAITING
-
-if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
 
 _MOST_TRIES = 5
 _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the same

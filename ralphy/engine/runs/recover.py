@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
@@ -32,14 +32,12 @@ from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.tree_walk import children, remove
+from ralphy.lanes.lane import Lane
 from ralphy.pipeline.history import Entry
 from ralphy.pipeline.steps import names
 from ralphy.processes.command import REPO_MARKER
 from ralphy.processes.process_table import await_orphans, sweep
 from ralphy.processes.supervision import SCRIPT
-
-if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
 
 DIED = AgentResult(Outcome.DIED, detail="Ralphy or the machine died during the run")
 STOPPED = AgentResult(Outcome.STOPPED, detail="interrupted")

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
-from typing import TYPE_CHECKING
 
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.preset import Conditions
@@ -32,6 +31,7 @@ from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import private_folder, read_regular
 from ralphy.files.tree_walk import children, remove
+from ralphy.lanes.lane import Lane
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.events import AgentActivity, Tone
@@ -44,9 +44,6 @@ from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked
 from ralphy.text.strict_json import dump
 from ralphy.text.tone import WAITING
-
-if TYPE_CHECKING:
-    from ralphy.lanes.lane import Lane
 
 TOOL_PATIENCE = 5.0  # how much longer than `inactivity_timeout` a tool may be silent: 60 s become 300 s
 

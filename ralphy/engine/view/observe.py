@@ -47,7 +47,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
     note_kept(w, prd)
     artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
-    is_told = not w.is_anyone_outside()
+    is_told = not w.unsandboxed_agent_running()
     tree = replace(lane_tree.tree_of(w, prd), edited=_edited(w, docs) if is_told else ())
     return Snapshot(
         feature=w.feature.name,

@@ -8,7 +8,7 @@ from textwrap import indent
 
 from ralphy.documents.review import boxes, known_answers
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.lane_tree import begun_at
+from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import read_regular, replace_file
@@ -41,7 +41,7 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
         return
     text = tasks_text(s.prd, working).encode()
     if read_regular(w.feature.file("TASKS.md")) != text:
-        if not begun_at(w) and not path.startswith(f"{w.config.project.features_dir}/"):
+        if not work_tip(w) and not path.startswith(f"{w.config.project.features_dir}/"):
             exclude(w.repository, path)  # of a folder of one's own: its .gitignore goes with the feature's branch
         replace_file(w.feature.file("TASKS.md"), text, durable=False)
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
-
-if TYPE_CHECKING:
-    from ralphy.engine.workspace.workspace import Workspace
 
 GITLINK = "160000"
 

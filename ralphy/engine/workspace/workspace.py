@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralphy.agents.protocol import Outcome
 from ralphy.clock import steady
@@ -32,11 +32,9 @@ from ralphy.pipeline.breaker import Breaker
 from ralphy.pipeline.events import Event, Listener, Said, Tone, of_journal
 from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Session
+from ralphy.processes.supervision import Supervisor
 from ralphy.secrets.known_values import values_of
 from ralphy.state.journal import Journal
-
-if TYPE_CHECKING:
-    from ralphy.processes.supervision import Supervisor
 
 _LEFTOVER = re.compile(r"(^|/)(\.#[^/]*|#[^/]*#|[^/]*~|[^/]*\.sw[op]|\.DS_Store)$")  # of editors and file browsers
 _SETTINGS = re.compile(
@@ -99,7 +97,7 @@ class Workspace:
         known = {work.run for work in self.session.in_work}
         return tuple(run for run in self.history.open_runs if run.get("run") not in known)
 
-    def is_anyone_outside(self, but: object = None) -> bool:
+    def unsandboxed_agent_running(self, but: object = None) -> bool:
         """Does an agent work that no walls keep in its lane, that of one run apart? Then nobody can tell whose edit of
         a document is."""
         return any(not work.is_closed and work.run != but for work in self.session.in_work)
