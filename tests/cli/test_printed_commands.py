@@ -36,7 +36,7 @@ READS = ("status", "why", "report", "story list", "story show", "plan", "validat
          "audit", "attempts list", "notify")  # fmt: skip
 # The same for Git's commands: what is not printed as one, what a value is, and what comes before a command.
 NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py", "git/ledger.py:212",
-            "git/tree_programs.py:29", "engine/feature/checkout_sync.py:276")  # fmt: skip
+            "git/tree_programs.py:29", "engine/feature/checkout_sync.py:273")  # fmt: skip
 _BRANCH, _KEPT, _PRD = "ralph/csv", "refs/ralphy/csv/US-001/attempt-1", "docs/features/csv/prd.json"
 GIT_EXACT = {
     "story.split(' ', 1)[0]": _BRANCH, "base": "main", "s.tree.base": "main", "ref": _KEPT, "attempt.ref": _KEPT,

@@ -204,6 +204,16 @@ def test_where_no_check_names_tests_the_night_says_so_once_and_a_story_without_a
     assert ended.text.count("No check names its tests (test)") == 1
 
 
+def test_a_story_whose_tests_no_check_runs_lands_flagged_at_its_first_attempt(tmp_path: Path) -> None:
+    lint = f"{sys.executable} -m compileall -q ."
+    project = pytested(tmp_path, story("US-001"), run=lint, verify={"unproved": "reject"})
+    project.play(stories={"US-001": [{"write": {**MUL, NEW: GOOD}}]})
+    project.loop(agents=1)
+
+    assert project.landed() == ["login/US-001"]
+    assert project.story("US-001")["evidence"]["warnings"] == ["unproved: test passes without the story's code"]
+
+
 def test_off_asks_nobody(tmp_path: Path) -> None:
     judged = Repository(tmp_path, PYTEST, BASE).judge({**MUL, NEW: BLIND})
 

@@ -42,6 +42,14 @@ def deaf_checks(w: Workspace, candidate: Candidate, results: Sequence[CheckResul
             yield from _as_a_whole(w, candidate, check, ways) if found is None else found
 
 
+def can_hear_tests(w: Workspace, candidate: Candidate, results: Sequence[CheckResult]) -> bool:
+    """Does a green check turn red when the tests are made to fail? One that does not runs none of them, as a linter."""
+    commands = {check.name: check for check in w.checks}
+    tree, _ = _with_spoiled_tests(w, candidate.tree, results)
+    asked = (_ask(w, commands[one.name], tree) for one in results if one.is_green and one.name in commands)
+    return any(told is not None and not told.is_green for told in asked)
+
+
 def _by_name(
     w: Workspace, candidate: Candidate, check: Check, result: CheckResult, spoil: _Spoil
 ) -> list[Finding] | None:

@@ -37,7 +37,7 @@ from ralphy.engine.verify.identity import Kept, tests_kept, with_more
 from ralphy.engine.verify.idle_tests import idle_tests
 from ralphy.engine.verify.old_tests import old_tests_fail
 from ralphy.engine.verify.own_tests import code_in_documents, evidence_of, own_tests, unproved
-from ralphy.engine.verify.still_red import deaf_checks
+from ralphy.engine.verify.still_red import can_hear_tests, deaf_checks
 from ralphy.engine.verify.suspicious_code import suspicious_code
 from ralphy.engine.workspace.scan import scan_policy, secrets_in
 from ralphy.engine.workspace.subject import subject
@@ -304,13 +304,14 @@ def old_tests_pass(c: Case) -> Verdict | None:
 def tests_could_tell(c: Case) -> Verdict | None:
     """Some test of the story fails without its code, and asks for more than a name.
 
-    Without one it goes back a few times; then it lands, flagged. So does one where no check could name what to mend.
+    Without one it goes back a few times; then it lands, flagged. So does one whose tests no check runs.
     """
     c.own = own_tests(c.w, c.story, c.candidate, c.checks)
     found = code_in_documents(c.w, c.story, c.candidate)
     found += unproved(c.w, c.story, c.own) if c.own else []
-    is_nameless = not names_tests(c.checks) and not (c.own and (c.own.weak or c.own.blind))
-    only_flags = c.went_back >= MOST_UNPROVED or is_nameless
+    brings = c.own is not None and bool(c.own.weak or c.own.blind)
+    is_heard = not found or names_tests(c.checks) or (brings and can_hear_tests(c.w, c.candidate, c.checks))
+    only_flags = c.went_back >= MOST_UNPROVED or not is_heard
     evidence = {"red_first": evidence_of(c.own)} if c.own else {}
     c.kept = with_more(c.w, c.kept, found, only_flags=only_flags, **evidence)
     no = c.no(c.kept.failure, c.kept.digest, goes_on=True)
