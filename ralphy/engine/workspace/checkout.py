@@ -10,18 +10,21 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ralphy.git import commands as git
 from ralphy.git import signing
 from ralphy.git.commands import Repository, is_ancestor
 from ralphy.git.move_refs import RefMover
 from ralphy.git.objects import Objects
-from ralphy.lanes.bring import Brought
-from ralphy.lanes.pool import Pool
 from ralphy.pipeline.model import Prd
 from ralphy.processes.keep_awake import KeepAwake
 from ralphy.processes.supervision import Supervisor
-from ralphy.sandbox.proxy import AllowProxy, Host
+
+if TYPE_CHECKING:  # `ralphy status` opens a checkout and runs nothing
+    from ralphy.lanes.bring import Brought
+    from ralphy.lanes.pool import Pool
+    from ralphy.sandbox.proxy import AllowProxy, Host
 
 _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and some on the way
 
