@@ -215,9 +215,11 @@ def has_emptied_prd(project: Project) -> bool:
     return path.exists() and not path.read_bytes().strip()
 
 
-def _at_a_gate(project: Project, known: Known) -> str:
+def _waits_for_me(project: Project, known: Known) -> str:
     if known.prd_is_broken and has_emptied_prd(project):
         return _invalid(project, known)
+    if answer(project):
+        return "answered"
     approve(project, known)
     return "approved"
 
@@ -254,7 +256,7 @@ def _later(project: Project, known: Known) -> str:
 
 
 _REACTIONS: dict[int, Callable[[Project, Known], str]] = {
-    ExitCode.WAITING: _at_a_gate,
+    ExitCode.WAITING: _waits_for_me,
     ExitCode.STORIES_OPEN: _open_stories,
     ExitCode.INVALID: _invalid,
     ExitCode.CONFLICT: _ground,
