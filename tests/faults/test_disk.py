@@ -279,7 +279,8 @@ def test_no_files_are_left_open_however_many_stories_there_are(tmp_path: Path) -
 
     assert len(project.landed()) == 4
     quarter = len(open_files) // 4
-    assert max(open_files[2 * quarter : 3 * quarter]) <= max(open_files[quarter : 2 * quarter])
+    # what an agent's own thread has open comes and goes; what is left open raises the least
+    assert min(open_files[2 * quarter : 3 * quarter]) <= min(open_files[quarter : 2 * quarter])
 
 
 @pytest.mark.fault("F6")
