@@ -78,8 +78,8 @@ class Crew:
             lay_out_lane(w, lane, tree, snapshot.tree.head)
             run, go = begin_run(w, decision, snapshot, lane, tree, feedback, self._inbox, self._cancelled)
         thread = threading.Thread(target=_wait_for_agent, args=(run.id, go, self._inbox), daemon=True)
-        self._at_work[run.id] = _AtWork(run, thread)
         thread.start()
+        self._at_work[run.id] = _AtWork(run, thread)
 
     def finish_alone(self) -> None:
         """Wait for the only run, and finish it; nothing else is done meanwhile. STOP is told of, and judged later."""

@@ -201,11 +201,6 @@ def make_accessible(parent: int | None, name: str) -> None:
                 os.close(held)
 
 
-def names_at(fd: int) -> list[str]:
-    with os.scandir(fd) as entries:
-        return [entry.name for entry in entries]
-
-
 def is_folder_at(parent: int, name: str) -> bool:
     try:
         return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)

@@ -26,6 +26,7 @@ from ralphy.processes import program_paths
 # What a repository, or the person's own settings, could make git run, print otherwise or leave out.
 SAFE = (
     "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat",
+    "-c", "core.splitIndex=false",
     "-c", "core.untrackedCache=false", "-c", "gc.auto=0", "-c", "protocol.ext.allow=never",
     "-c", "core.quotePath=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
     "-c", "log.showSignature=false", "-c", "core.alternateRefsCommand=", "-c", "maintenance.auto=false",

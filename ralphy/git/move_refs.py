@@ -8,7 +8,7 @@ from pathlib import Path
 from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
 from ralphy.files.disk_space import is_disk_full, problem_said
 from ralphy.files.notes import read_note, write_note
-from ralphy.git.commands import DURABLE, Repository, resolve
+from ralphy.git.commands import DURABLE, Repository, current_branch, resolve
 
 Moves = Sequence[tuple[str, str, str]]
 
@@ -81,6 +81,8 @@ def _remove_dead_locks(repository: Repository, note: Path) -> None:
     for ref in refs:
         if isinstance(ref, str) and ref.startswith("refs/") and ".." not in ref:
             (repository.common_dir / f"{ref}.lock").unlink(missing_ok=True)
+    if current_branch(repository) in {str(ref).removeprefix("refs/heads/") for ref in refs}:
+        (repository.git_dir / "HEAD.lock").unlink(missing_ok=True)  # Git locks HEAD with the branch it names
     note.unlink(missing_ok=True)
 
 

@@ -52,7 +52,9 @@ class Reader:
         if answer is None:
             raise EnvironmentProblem(f"git cannot read object {name[:200]}", hint="git fsck")
         header, data = answer
-        return ([], b"") if header.endswith((b" missing\n", b" ambiguous\n")) else (header.split(), data)
+        return (
+            ([], b"") if header.endswith((b" missing\n", b" ambiguous\n", b" submodule\n")) else (header.split(), data)
+        )
 
     def _answer(self, line: bytes) -> tuple[bytes, bytes] | None:
         """(header, data) as git gives them; None if it ended before it had said all."""

@@ -24,6 +24,7 @@ from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import remove, size_of, walk
 from ralphy.git.commands import require_plain_rules
 from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
+from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.mount_points import make_mount_point
 
 if TYPE_CHECKING:
@@ -218,12 +219,13 @@ def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
 
 def bring(
     brought: Iterable[Brought], source_root: Path, lane_tree: Path, env: Mapping[str, str], *,
-    keeps_changes: bool = False,
+    keeps_changes: bool = False, is_bound: bool = True,
 ) -> tuple[list[str], list[tuple[str, str]]]:  # fmt: skip
     """Copy what comes along into a lane where a tree was just laid out: (what was copied, what could not be and why).
 
     What was copied before stays as long as nothing in it has changed on either side; with `keeps_changes`, where
-    `setup` installs dependencies, as long as the original is the same. Links are copied as links. DiskFull if it is.
+    `setup` installs dependencies, as long as the original is the same. Links are copied as links; an absolute one into
+    the checkout leads into the lane, unless the lane `is_bound` at the checkout's place. DiskFull if it is.
     """
     manifest = lane_tree.parent / _MANIFEST
     known, rows = read_note(manifest), dict[str, object]()
@@ -234,11 +236,16 @@ def bring(
         if is_same and (keeps_changes or row == [original, _print(copy)]):
             rows[path] = row
             continue
+        if known.pop(path, None) is not None:  # a copy that is cut off is not taken for a whole one
+            write_note(manifest, {**known, **rows}, durable=False)
         why = _copy(source_root / path, copy, lane_tree, env)
+        if not is_bound:
+            _lead_into(lane_tree, copy, source_root)
+        copied.append(path)
         if why:
             left_out.append((path, why))
-        copied.append(path)
-        rows[path] = [original, _print(copy)]
+        else:
+            rows[path] = [original, _print(copy)]
     if rows != known:
         write_note(manifest, rows, durable=False)
     return copied, left_out
@@ -246,15 +253,27 @@ def bring(
 
 def _copy(source: Path, copy: Path, tree: Path, env: Mapping[str, str]) -> str:
     """Copy into a place where nothing is; why not, if not all of it. A repository comes without its Git folder."""
-    remove(copy, tree)
     make_mount_point(tree, PurePath(copy.relative_to(tree).parent), may_replace=True)
-    done = subprocess.run([*_COPY, str(source), str(copy)], env=env, capture_output=True, check=False)
+    if not remove(copy, tree):
+        return "what lies there cannot be removed"
+    found = {**env, "PATH": with_usual_places(env)}
+    done = subprocess.run([*_COPY, str(source), str(copy)], env=found, capture_output=True, check=False)
     for path in [one.path for one in walk(copy) if one.name == ".git"]:
         remove(copy / path, tree)
-    said = done.stderr.decode("utf-8", "replace").strip() if done.returncode else ""
+    if not done.returncode:
+        return ""
+    said = done.stderr.decode("utf-8", "replace").strip() or f"cp ended with {done.returncode}"
     if isinstance(problem := problem_said(said, str(copy)), DiskFull):
         raise problem
     return said.partition("\n")[0]
+
+
+def _lead_into(tree: Path, copy: Path, source_root: Path) -> None:
+    """Have the absolute links of a copy that lead into the checkout lead to the same place in the lane."""
+    for path in (copy, *(copy / one.path for one in walk(copy) if stat.S_ISLNK(one.stat.st_mode))):
+        if path.is_symlink() and (leads := path.readlink()).is_relative_to(source_root):
+            path.unlink()
+            path.symlink_to(tree / leads.relative_to(source_root))
 
 
 def _print(path: Path) -> str:

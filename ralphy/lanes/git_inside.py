@@ -18,6 +18,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import problem_said
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
+from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.bubblewrap import Sandbox
 
 GITLINK = "160000"
@@ -178,7 +179,7 @@ class GitInside:
 
     def _env(self) -> dict[str, str]:
         base = {name: value for name, value in self.repository.env.items() if name in _VARIABLES}
-        base["PATH"] = f"{base.get('PATH', '')}:{os.defpath}"  # for rm, cat and xargs
+        base["PATH"] = with_usual_places(base)  # for rm, cat and xargs
         settings = [word.partition("=") for word in (*SAFE, *_OWN) if word != "-c"]
         named = {f"GIT_CONFIG_{part}_{number}": text for number, (name, _, value) in enumerate(settings)
                  for part, text in (("KEY", name), ("VALUE", value))}  # fmt: skip

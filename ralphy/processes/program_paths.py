@@ -61,6 +61,11 @@ def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:
     return _KNOWN[asked]
 
 
+def with_usual_places(env: Mapping[str, str]) -> str:
+    """The PATH of an environment, and behind it the places where any system has its own tools."""
+    return ":".join(filter(None, (env.get("PATH"), os.defpath)))
+
+
 def installed_in(root: str) -> list[str]:
     """Where in the checkout this very Ralphy runs from (its environment, its code): agents can write there."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -294,6 +295,20 @@ def test_a_git_that_is_killed_while_it_moves_refs_holds_up_nobody(
     assert git("rev-parse", "work") == git("rev-parse", "HEAD")
     assert not lock.exists()
     assert not (repository.checkout_dir / "moving.json").exists()
+
+
+def test_a_git_that_was_killed_with_ralphy_leaves_no_lock_of_a_checked_out_branch(git_repo: Path, git: RunGit) -> None:
+    repository, head = discover(git_repo), git("rev-parse", "HEAD")
+    branch = git("symbolic-ref", "HEAD")
+    gone = subprocess.Popen(["true"])
+    gone.wait(timeout=60)
+    repository.checkout_dir.mkdir(parents=True, exist_ok=True)
+    (repository.checkout_dir / "moving.json").write_text(json.dumps({"pid": gone.pid, "refs": [branch]}))
+    for lock in ("HEAD.lock", f"{branch}.lock"):
+        (git_repo / ".git" / lock).touch()
+    new = git("commit-tree", "-p", head, "-m", "next", f"{head}^{{tree}}")
+    RefMover(repository).move([(branch, new, head)])
+    assert git("rev-parse", "HEAD") == new
 
 
 def test_a_sha256_repository_has_longer_zeros(tmp_path: Path, git: RunGit) -> None:

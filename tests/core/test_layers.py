@@ -31,7 +31,7 @@ PACKAGES: dict[str, set[str]] = {
     "detect": {"errors", "files", "config"},
     "checks": {"files"},
     "testguard": {"checks"},
-    "lanes": {"errors", "files", "git", "sandbox", "config", "testguard"},
+    "lanes": {"errors", "files", "processes", "git", "sandbox", "config", "testguard"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "notify": {"errors", "secrets", "text", "files", "processes", "config", "pipeline"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},

@@ -285,6 +285,28 @@ def test_what_cannot_be_copied_is_told_and_names_may_be_any_bytes(checkout: Path
     assert (path, "No such file" in why) == ("data", True)
 
 
+def test_a_copy_that_was_cut_off_is_not_taken_for_a_whole_one(checkout: Path, tmp_path: Path) -> None:
+    tree, brought = a_lane(tmp_path), looked(checkout, ".venv")
+    assert copied(checkout, tree, ".venv", keeps_changes=True) == [".venv"]
+    shutil.rmtree(tree / ".venv")
+    write(tmp_path / "bin" / "cp", '#!/bin/sh\nfor place; do :; done\nmkdir "$place"\nkill -9 $$\n')
+    (tmp_path / "bin" / "cp").chmod(0o755)
+    dying = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    assert bring(brought, checkout, tree, dying, keeps_changes=True)[1] == [(".venv", "cp ended with -9")]
+    assert (tree / ".venv").is_dir()
+    assert copied(checkout, tree, ".venv", keeps_changes=True) == [".venv"]
+    assert (tree / ".venv" / "lib" / "site-packages" / "dep" / "__init__.py").is_file()
+
+
+def test_a_lane_that_is_not_bound_at_the_checkout_has_no_link_into_it(checkout: Path, tmp_path: Path) -> None:
+    (checkout / ".venv" / "own").symlink_to(checkout / "src")
+    (checkout / ".venv" / "program").symlink_to("/bin/sh")
+    tree = a_lane(tmp_path)
+    bring(looked(checkout, ".venv"), checkout, tree, os.environ, is_bound=False)
+    assert (tree / ".venv" / "own").readlink() == tree / "src"
+    assert (tree / ".venv" / "program").readlink() == Path("/bin/sh")
+
+
 def test_what_the_branch_has_itself_is_not_brought(checkout: Path) -> None:
     brought = apart_from(looked(checkout), lambda path: path in (".env", ".venv"))
     assert names(brought) == [name for name in DEFAULT if name not in (".env", ".venv")]

@@ -9,7 +9,7 @@ import re
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.commands import NOBODY, GitError, refs_of
+from ralphy.git.commands import NOBODY, GitError
 from ralphy.git.signing import CommitText, write_commit
 from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.model import Prd
@@ -46,8 +46,6 @@ def note_kept(w: Workspace, prd: Prd) -> None:
 
 def _by_story(w: Workspace) -> dict[str, StoryHistory]:
     mine = f"refs/ralphy/{w.feature.name}"
-    if not refs_of(w.repository, (mine,)):
-        return {}  # of a thousand features that wait, hardly one: Git need not be started for each
     try:
         lines = w.repository.text("for-each-ref", _FORM, mine).splitlines()
     except GitError:  # a ref without its object: prd.json's word stands alone

@@ -109,7 +109,8 @@ def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     chosen = unbound(brought) if is_bound else brought
     if not coming(chosen):
         return
-    copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env, keeps_changes=bool(w.config.setup))
+    copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,
+                              keeps_changes=bool(w.config.setup), is_bound=lane.at != lane.tree)  # fmt: skip
     for path, why in left_out:
         sentence = f"{path} is not brought into lanes as a whole: {why}"
         if sentence not in w.checkout.said:
