@@ -55,7 +55,7 @@ def _figures(name: str, ours: Load, theirs: Load, seconds: int) -> Iterator[Figu
     yield Figure(f"idle CPU, {name}", "%", one(share), one(bare_share), Limit(Judged.MOST, 1.0),
                  f"of a core, children included, over {seconds} s; the baseline is watchfiles alone")  # fmt: skip
     yield Figure(f"idle memory, {name}", "MB", one(ours.own_mb), one(theirs.own_mb), Limit(Judged.MOST, 80.0),
-                 f"resident, of the reactor; its warm children hold {ours.children_mb:.0f} MB more")  # fmt: skip
+                 f"resident, of the reactor; its child processes hold {ours.children_mb:.0f} MB more")  # fmt: skip
 
 
 def _load(pid: int) -> Load:

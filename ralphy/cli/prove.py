@@ -46,7 +46,7 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     for name in dict.fromkeys(name for name, _ in rows):
         proofs += _proved(call, name, [one for feature, one in rows if feature == name], by_parts=by_parts)
     failed = [row for row in proofs if not row["holds"]]
-    total = f"{len(proofs) - len(failed)} of {len(proofs)} stories hold"
+    total = f"{len(proofs) - len(failed)} of {len(proofs)} stories verified again"
     flagged = sum(1 for row in proofs if row["flags"])
     return call.output.answer("prove", f"{total}, {flagged} flagged" if flagged else total,
                               ExitCode.STORIES_OPEN if failed else ExitCode.DONE, stories=proofs)  # fmt: skip

@@ -234,4 +234,4 @@ def sentence(swept: Swept) -> str:
         ("lane", "lanes", files.get("lanes", 0)),
     ) if number]  # fmt: skip
     freed = f"{swept.freed_bytes / (1 << 20):.1f} MB were freed"
-    return f"{', '.join(parts) or 'nothing'} let go; {swept.why_not_packed or 'the rest is packed'}; {freed}"
+    return f"removed {', '.join(parts) or 'nothing'}; {swept.why_not_packed or 'the rest is packed'}; {freed}"

@@ -43,7 +43,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if f"{gate}:{step.content(s)}" not in s.history.gates:
         return d.OpenGate(f"{artifact} is ready for review", gate)
     if s.baseline is None and not s.tree.busy:
-        return d.TakeBaseline("run the baseline checks while a person reads")
+        return d.TakeBaseline("the baseline checks run while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
     why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
     why = why or f"{artifact} is ready for review"

@@ -44,7 +44,7 @@ def busy(s: Snapshot) -> d.Halt | None:
 def baseline(s: Snapshot) -> d.Decision | None:
     """What the checks say about the code as it is."""
     if s.baseline is None:
-        return d.TakeBaseline("run the baseline checks")
+        return d.TakeBaseline("the baseline checks run first")
     if not is_red(s):
         return None
     if s.baseline.unnamed:

@@ -76,7 +76,7 @@ def why_stuck(prd: Prd) -> str:
     parts = [
         f"failed: {first_few(failed, _MOST_NAMED)}" if failed else "",
         f"waiting for an answer in QUESTIONS.md: {first_few(asked, _MOST_NAMED)}" if asked else "",
-        f"blocked by these: {first_few(held, _MOST_NAMED)}" if held else "",
+        f"blocked: {first_few(held, _MOST_NAMED)}" if held else "",
     ]
     return "; ".join(part for part in parts if part)
 

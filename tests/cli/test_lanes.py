@@ -100,7 +100,7 @@ def test_gc_deletes_the_lanes_of_a_removed_worktree_alone(left_over: Path, pool:
     assert "lane away/1" in call("gc", "--dry-run")[1]
     code, out, _ = call("gc")
     assert code == 0
-    assert "1 lane let go" in out
+    assert "removed 1 lane" in out
     assert not left_over.exists()
     assert [lane.name for lane in pool.listed()] == ["1", "clean-1"]
 

@@ -196,7 +196,7 @@ def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(m
 
 @pytest.mark.parametrize(
     ("played", "words", "said"),
-    [([breaks()], (), "failed: US-001; blocked by these: US-002"),
+    [([breaks()], (), "failed: US-001; blocked: US-002"),
      ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent runs) is reached: 2 of 2 stories are left"),
      ([{"limit": {"resets_in_s": 3600}}], ("--no-wait",), "not waiting (--no-wait): the usage limit")],
 )  # fmt: skip
@@ -218,7 +218,7 @@ def test_quiet_watch_says_which_feature_can_not_go_on(made: Make) -> None:
     with project.start("watch", "-q") as process:
         assert process.stderr
         heard = Heard(process.stderr.fileno())
-        heard.until("ralphy: login: failed: US-001; blocked by these: US-002")
+        heard.until("ralphy: login: failed: US-001; blocked: US-002")
         heard.until("\n  hint: ralphy status login\n")
         project.write("prd.json", "{")
         heard.until("ralphy: login: docs/features/login/prd.json")

@@ -202,7 +202,7 @@ def test_a_failed_story_blocks_its_dependents_and_says_why_and_a_completed_one_c
     call("story", "add", "Sign out", "--after", "US-002")
     code, value = call.json("story", "fail", "US-002", "-m", "the API is gone")
     assert (code, value["story"]["status"], value["story"]["last_error"]) == (0, "failed", "the API is gone")
-    assert call("story", "next")[:2] == (11, "failed: US-002; blocked by these: US-003\n")
+    assert call("story", "next")[:2] == (11, "failed: US-002; blocked: US-003\n")
     assert project.loop().code == 11
     assert call("story", "fail", "US-001")[0] == 4
     assert project.story("US-001")["status"] == "completed"

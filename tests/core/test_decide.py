@@ -373,7 +373,7 @@ RULES: dict[str, Situation] = {
     ),
     "a failed story": (
         snapshot(story(status="failed"), story("B", dependsOn=["US-001"])), d.Halt,
-        "failed: US-001; blocked by these: B", {"exit_code": ExitCode.STORIES_OPEN},
+        "failed: US-001; blocked: B", {"exit_code": ExitCode.STORIES_OPEN},
     ),
     "a blocked story": (
         snapshot(story(status="blocked")), d.Wait, "QUESTIONS.md: US-001", {"exit_code": ExitCode.WAITING},
@@ -394,7 +394,7 @@ RULES: dict[str, Situation] = {
     "clearly more room than too little": (
         snapshot(free_mb=625.0, session={"short_since": NOW - 60}), d.RunAgent, "US-001", {},
     ),
-    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "run the baseline checks", {}),
+    "the checks are run first": (snapshot(baseline=None), d.TakeBaseline, "the baseline checks run first", {}),
     "red checks": (red(snapshot()), d.Halt, "test_a, test_b", {"exit_code": ExitCode.CONFLICT}),
     "red checks are said before the budget": (red(snapshot(), runs=50), d.Halt, "red", {}),
     "red checks are accepted": (red(snapshot(), accepts_red=True), d.AcceptRed, "test_a, test_b", {}),

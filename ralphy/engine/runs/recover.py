@@ -133,7 +133,7 @@ def _end_what_lives(w: Workspace) -> None:
     if killed:
         w.say(f"{killed} processes of the last run were still alive; ended them")
     await_orphans(SCRIPT)
-    w.checkout.close()  # Ctrl-C ends what was kept warm, too
+    w.checkout.close()  # Ctrl-C ends the readers of Git, too
 
 
 def _is_part_of(w: Workspace, candidate: Candidate, tree: str) -> bool:
