@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
+from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
@@ -40,6 +41,7 @@ _KEPT_VARIABLES = re.compile(
     r"GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL)|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)"
     r"|(SSH|SSL|HTTP|PROXY|CURL_LOW|LFS|ASKPASS|ALLOW_PROTOCOL|PROTOCOL_FROM_USER|EXEC_PATH|CEILING)\w*)"
 )
+_ON_BRANCH = "ref: refs/heads/"
 NOBODY = "Ralphy <ralphy@localhost>"
 _RULES = (".gitignore", ".gitattributes")
 _OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
@@ -215,13 +217,26 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
 
 def current_branch(repository: Repository) -> str:
-    """The branch that is checked out; "" where HEAD is detached."""
+    """The branch that is checked out; "" where HEAD is detached.
+
+    Every look at a feature asks this: HEAD is read as the file that it nearly always is, and Git is asked about the
+    rest (a link, as old versions of Git made it; a format of refs without such files).
+    """
+    branch = _branch_in(repository.git_dir / "HEAD")
+    if branch and branch != ".invalid":
+        return branch
     try:
         return repository.text("symbolic-ref", "--quiet", "HEAD").removeprefix("refs/heads/")
     except GitError as error:
         if error.code == 1:
             return ""
         raise
+
+
+def _branch_in(head: Path) -> str:
+    """The branch that a plain HEAD names, else ""."""
+    line = (read_regular(head) or b"").decode("utf-8", "replace").removesuffix("\n")
+    return line.removeprefix(_ON_BRANCH) if line.startswith(_ON_BRANCH) else ""
 
 
 def is_checked_out(repository: Repository, branch: str) -> bool:
