@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.files.memory_file import sealed
+from ralphy.files.tree_walk import remove
 from ralphy.git.commands import discover
 from ralphy.lanes.changes_in_lane import TakeLimits
 from ralphy.lanes.environment import rewritten
@@ -93,3 +94,4 @@ def world(kind: str, git_repo: Path, git: RunGit, tmp_path: Path, sandbox: None)
     world.commit({"src/a.py": "a = 1\n", "src/deep/b.py": "b = 2\n", "run.sh": "echo hi\n", ".gitignore": "*.log\n"})
     yield world
     world.pool.close()
+    remove(tmp_path)  # pytest itself fails over folders that are too deep for it
