@@ -6,7 +6,8 @@ Jinja2 is loaded here, so import this module where it is used.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError
@@ -35,20 +36,7 @@ def own_template(step: str, folders: Sequence[Path]) -> Path | None:
 def generate(name: str, values: Mapping[str, object], folders: Sequence[Path], package: Path) -> str:
     """The text of a template from the folders, in order, or from the package; SecurityError once it is longer than
     MAX_BYTES."""
-
-    def load(wanted: str) -> tuple[str, str, None] | None:
-        path = _find(wanted, folders, package)
-        text = _read(path, wanted) if path else None
-        return None if text is None else (text, str(path), None)
-
-    environment = _Sandbox(
-        loader=FunctionLoader(load),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = _environment(tuple(folders), package)
     pieces: list[str] = []
     room = MAX_BYTES
     for piece in environment.get_template(name).generate(values):
@@ -57,6 +45,29 @@ def generate(name: str, values: Mapping[str, object], folders: Sequence[Path], p
             raise SecurityError(f"the prompt is longer than {MAX_BYTES // 1024} KB")
         pieces.append(piece)
     return "".join(pieces)
+
+
+@lru_cache(maxsize=8)
+def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
+    """Jinja2 compiles a template once, and again when its text changed."""
+
+    def source(wanted: str) -> tuple[str, str] | None:
+        path = _find(wanted, folders, package)
+        text = _read(path, wanted) if path else None
+        return None if text is None else (text, str(path))
+
+    def load(wanted: str) -> tuple[str, str, Callable[[], bool]] | None:
+        found = source(wanted)
+        return found and (*found, lambda: source(wanted) == found)
+
+    return _Sandbox(
+        loader=FunctionLoader(load),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
 
 
 def place(error: BaseException, fallback: str) -> str:
