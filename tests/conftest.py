@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import os
 import signal
 import subprocess
@@ -80,9 +81,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     it again, which takes longer than most calls.
     """
     if not hasattr(session.config, "workerinput"):
-        killed_runs.clear(killed_runs.usual_root())
+        root = killed_runs.usual_root()
+        killed_runs.clear(root)
+        killed_runs.remove_old(root)
         for folder in ("ralphy", "tests"):
             compileall.compile_dir(ROOT / folder, quiet=2)
+
+
+def pytest_collection_finish() -> None:
+    """What pytest holds of thousands of tests is not looked through again whenever a test has made some objects."""
+    gc.collect()
+    gc.freeze()
 
 
 class RunGit(Protocol):

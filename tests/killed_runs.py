@@ -1,8 +1,11 @@
-"""What a run of the tests leaves behind when it is killed with all its session: the next run clears it away.
+"""What a run of the tests leaves behind: the next run clears it away.
 
-A test's file system stays mounted, and pytest cannot remove the folder below it; a `ralphy watch` that a test had
-started in a session of its own goes on. pytest notes in `.lock` whose a folder of temporary files is: what belongs to
-a run that goes on is left alone.
+Where it was killed with all its session, a test's file system stays mounted, and pytest cannot remove the folder below
+it; a `ralphy watch` that a test had started in a session of its own goes on. pytest notes in `.lock` whose a folder of
+temporary files is: what belongs to a run that goes on is left alone.
+
+pytest itself would remove the folders of older runs as a part of its own run, for minutes, and fails over those that
+are too deep for it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from pathlib import Path
 import psutil
 
 MOUNTS = Path("/proc/self/mounts")
+KEPT = 1  # for a person who looks for what a test had left
 
 
 def usual_root() -> Path:
@@ -36,6 +40,17 @@ def clear(root: Path) -> None:
                 process.kill()
     for place in [at for at in _mounted() if _is_below(at, dead)]:
         subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
+
+
+def remove_old(root: Path) -> None:
+    """Begin to remove the folders of dead runs but the newest one: that goes on beside the run that begins."""
+    dead = sorted((one for one in root.glob("*-*") if one.is_dir() and not _lives(one)), key=_changed)
+    old = [one for one in dead[:-KEPT] if not one.is_symlink()]
+    subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" 2>/dev/null &', "sh", *old], check=True)
+
+
+def _changed(folder: Path) -> int:
+    return folder.stat().st_mtime_ns
 
 
 def _lives(folder: Path) -> bool:

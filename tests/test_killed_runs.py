@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.killed_runs import MOUNTS, clear
+from ralphy.files.tree_walk import remove
+from tests.killed_runs import MOUNTS, clear, remove_old
 
 WAIT = [sys.executable, "-c", "print('here', flush=True); input()"]
 
@@ -48,3 +50,21 @@ def test_processes_and_mounts_of_a_run_that_was_killed_go_and_others_stay(tmp_pa
             process.communicate()
         if disks["pytest-8"].is_mount():
             subprocess.run(["umount", "--lazy", disks["pytest-8"]], check=True)
+
+
+def test_folders_of_dead_runs_go_but_the_newest_however_deep_they_are(tmp_path: Path) -> None:
+    for number, name in enumerate(("garbage-a", "pytest-1", "pytest-2", "pytest-3")):
+        (tmp_path / name / "d").mkdir(parents=True)
+        os.utime(tmp_path / name, (number, number))
+    deep = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')"
+    subprocess.run([sys.executable, "-c", deep], cwd=tmp_path / "pytest-1" / "d", check=True)
+    (tmp_path / "pytest-2" / ".lock").write_text(str(os.getpid()))
+    try:
+        remove_old(tmp_path)
+
+        end = time.monotonic() + 60
+        while len(left := sorted(one.name for one in tmp_path.iterdir())) > 2 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert left == ["pytest-2", "pytest-3"]
+    finally:
+        remove(tmp_path / "pytest-1")
