@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.processes.command import PATIENT, Command, Exit, StopGrace
+from ralphy.processes.command import Command, Exit
 from ralphy.processes.supervision import Question, Supervisor
 
 BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
@@ -14,11 +14,10 @@ def capture(
     limit_bytes: int = 1 << 20,
     *,
     should_stop: Question | None = None,
-    grace: StopGrace = PATIENT,
 ) -> tuple[Exit, bytes]:
     """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
     excerpt = Excerpt(limit_bytes)
-    return supervisor.run(command, excerpt.add, None, should_stop=should_stop, grace=grace), excerpt.value()
+    return supervisor.run(command, excerpt.add, None, should_stop=should_stop), excerpt.value()
 
 
 class Excerpt:

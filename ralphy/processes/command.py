@@ -38,15 +38,15 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class StopGrace:
-    """Seconds after each step of a stop: SIGINT to the program, TERM to its tree, KILL to its tree."""
+    """Seconds that a stop leaves: to the program after SIGINT, to its tree after SIGTERM. SIGKILL follows."""
 
-    interrupt_s: float = 5.0
-    terminate_s: float = 5.0
-    kill_s: float = 5.0
+    interrupt_s: float
+    terminate_s: float
 
 
-PATIENT = StopGrace()
-HURRIED = StopGrace(interrupt_s=0.5, terminate_s=0.5, kill_s=3.0)
+PATIENT = StopGrace(5.0, 5.0)
+HURRIED = StopGrace(0.5, 0.5)
+AT_ONCE = StopGrace(0.0, 0.0)
 
 
 class NotStarted(EnvironmentProblem):

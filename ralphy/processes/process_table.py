@@ -17,7 +17,6 @@ SWEEPS = 20
 DEATH_S = 1.0
 ORPHANS_S = 3.0
 LOOK_S = 0.005
-BUBBLEWRAP = "bwrap"
 
 
 def descendants(root: int) -> list[psutil.Process]:
@@ -26,14 +25,6 @@ def descendants(root: int) -> list[psutil.Process]:
         return list(psutil.Process(root).children(recursive=True))
     except psutil.Error:
         return []
-
-
-def inside_sandbox(one: psutil.Process) -> psutil.Process:
-    """What runs inside, if the process is a sandbox: bubblewrap hands no signals on, it dies of them."""
-    with suppress(psutil.Error):
-        while one.name() == BUBBLEWRAP and (children := one.children()):
-            one = children[0]
-    return one
 
 
 def signal_all(processes: Iterable[psutil.Process], *numbers: int) -> None:

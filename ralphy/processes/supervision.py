@@ -5,35 +5,37 @@ Each has a supervisor process of its own (`supervisor.py`), which holds the prog
 
 from __future__ import annotations
 
-import json
 import os
 import selectors
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import psutil
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
-from ralphy.processes.command import HURRIED, PATIENT, RUN_MARKER, Command, Exit, NotStarted, StopGrace
-from ralphy.processes.process_table import descendants, inside_sandbox, signal_all, sweep
+from ralphy.processes.command import AT_ONCE, HURRIED, PATIENT, RUN_MARKER, Command, Exit, NotStarted, StopGrace
+from ralphy.processes.process_table import sweep
 
 SCRIPT = str(Path(__file__).with_name("supervisor.py"))
+PACKAGES = str(Path(psutil.__file__).parents[1])
 READ_BYTES = 1 << 20
 START_S = 60.0  # a machine under load takes its time
+KILL_S = 5.0  # how long after SIGKILL the end is awaited
 GOODBYE_S = 5.0
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
 LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
 ASLEEP_S = 2.0  # who wakes so late was stopped, or the machine slept: that time does not count
-AT_ONCE = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
+NO_TIME = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]
 Question = Callable[[], "str | None"]
@@ -78,7 +80,7 @@ class Supervisor:
         the caller) ends the tree within seconds, then goes on.
         Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
         """
-        run = self._run = _Run(command, on_stdout, on_stderr, should_stop, on_stop, grace)
+        run = self._run = _Run(command, [*filter(None, (on_stdout, on_stderr))], should_stop, on_stop, grace)
         try:
             run.start()
             return run.complete()
@@ -103,39 +105,34 @@ def _abandon(run: _Run) -> None:
     sweep(RUN_MARKER, run.command.env.get(RUN_MARKER, ""))
 
 
+@dataclass
 class _Run:
     """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`."""
 
-    def __init__(
-        self,
-        command: Command,
-        on_stdout: Sink,
-        on_stderr: Sink | None,
-        should_stop: Question | None,
-        on_stop: Callable[[str], None] | None,
-        grace: StopGrace,
-    ) -> None:
-        self.command = command
-        self.sinks = [sink for sink in (on_stdout, on_stderr) if sink]
-        self.should_stop, self.on_stop, self.grace = should_stop, on_stop, grace
+    command: Command
+    sinks: list[Sink]
+    should_stop: Question | None
+    on_stop: Callable[[str], None] | None
+    grace: StopGrace
+    process: subprocess.Popen[bytes] | None = None
+    is_started: bool = False
+    returncode: int | None = None
+    stopped: str | None = None
+    began: float = 0.0
+    awake_at: float = 0.0
+    due: float = 0.0
+    _received: bytes = b""
+
+    def __post_init__(self) -> None:
         self.link, self._theirs = socket.socketpair()
         self.selector = selectors.DefaultSelector()
-        self.process: subprocess.Popen[bytes] | None = None
-        self.program: psutil.Process | None = None
-        self.is_started = False
-        self.returncode: int | None = None
-        self.stopped: str | None = None
-        self.began = self.awake_at = self.due = 0.0
-        self.steps: Iterator[tuple[Callable[[], None], float]] = iter(())
-        self._received = b""
 
     def start(self) -> None:
         """Have the program started; from then on the time counts. Raises NotStarted."""
         self.process = self._start_supervisor()
-        order = {"argv": self.command.argv, "cwd": self.command.cwd, "env": dict(self.command.env)}
         self.link.settimeout(START_S)
         try:
-            self.link.sendall(json.dumps(order).encode() + b"\n")
+            self.link.sendall(_as_bytes(self.command.env))
         except OSError as error:
             raise SupervisorLost(error.strerror or "broken link") from error
         while not self.is_started:
@@ -146,26 +143,28 @@ class _Run:
         self.due = self.began + self.command.deadline_s
 
     def _start_supervisor(self) -> subprocess.Popen[bytes]:
+        command = self.command
+        if not command.argv:
+            raise NotStarted("an empty command cannot be started")
         with ExitStack() as given:
             given.enter_context(self._theirs)
-            stdin = given.enter_context(_input(self.command.stdin_path))
-            at = given.enter_context(sealed(self.command.filter)) if self.command.filter else -1
-            words = [str(self._theirs.fileno()), str(os.getpid()), str(at), str(Path(psutil.__file__).parents[1])]
+            stdin = given.enter_context(_input(command.stdin_path))
+            at = given.enter_context(sealed(command.filter)) if command.filter else -1
+            words = (str(self._theirs.fileno()), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
             # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
             env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", SCRIPT, *words], env=env, cwd="/", start_new_session=True, bufsize=0,
+                    (sys.executable, "-I", "-S", SCRIPT, *words), env=env, cwd="/", start_new_session=True, bufsize=0,
                     stdin=stdin, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE if len(self.sinks) > 1 else subprocess.STDOUT,
                     pass_fds=[self._theirs.fileno(), *([at] if at >= 0 else [])],
                 )  # fmt: skip
             except OSError as error:
                 raise EnvironmentProblem(f"no process can be started: {error.strerror or error}") from error
-        for pipe, sink in zip((process.stdout, process.stderr), self.sinks, strict=False):
-            assert pipe
+        for at, pipe in enumerate(filter(None, (process.stdout, process.stderr))):
             os.set_blocking(pipe.fileno(), False)
-            self.selector.register(pipe, selectors.EVENT_READ, _reader(self.selector, pipe, sink))
+            self.selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe, at))
         return process
 
     def complete(self) -> Exit:
@@ -175,15 +174,13 @@ class _Run:
         return Exit(returncode, self.stopped, duration_s)
 
     def hurry(self) -> bool:
-        """End the tree by the ladder with short graces, output discarded; False if the supervisor must go."""
+        """End the tree by steps with short graces, output discarded; False if the supervisor must go."""
         self.should_stop, self.on_stop, self.grace = None, None, HURRIED
         if self.returncode is not None or self.process is None:
             return True
         if not self.is_started:
             return False
-        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
-            with suppress(KeyError):  # it has ended
-                self.selector.modify(pipe, selectors.EVENT_READ, _reader(self.selector, pipe, _discard))
+        self.sinks = [_discard, _discard]
         try:
             self._stop("interrupted")
             self._await_end()
@@ -218,6 +215,14 @@ class _Run:
         for key, _ in self.selector.select(timeout_s):
             key.data()
 
+    def _read(self, pipe: IO[bytes], at: int) -> None:
+        """Hand on a piece of output."""
+        data = pipe.read(READ_BYTES)
+        if data:
+            self.sinks[at](data)
+        elif data is not None:
+            self.selector.unregister(pipe)
+
     def _hear(self) -> None:
         """What the supervisor says; waits if that is nothing yet. Raises SupervisorLost when it has gone."""
         try:
@@ -227,16 +232,13 @@ class _Run:
         if not data:
             raise SupervisorLost("it closed its link")
         *lines, self._received = (self._received + data).split(b"\n")
-        for event in map(json.loads, lines):
-            if event["event"] == "failed":
+        for event, *words in map(bytes.split, lines):
+            if event == b"failed":
                 self.returncode = -1
-                raise _why_not_started(self.command, event)
-            if event["event"] == "exited":
-                self.returncode = event["returncode"]
-                continue
+                raise _why_not_started(self.command, *words)
+            if event == b"exited":
+                self.returncode = int(words[0])
             self.is_started = True
-            with suppress(psutil.Error):  # it has ended already
-                self.program = psutil.Process(event["pid"])
 
     def _keep_time(self, patience_s: float) -> None:
         """Stop when it is time. What a round took beyond all patience was spent asleep, and puts the time off."""
@@ -246,46 +248,23 @@ class _Run:
             self.due += asleep_s
         if self.returncode is not None:
             return
-        late = now >= self.due
+        is_late = now >= self.due
         if self.stopped is None:
-            reason = (self.should_stop() if self.should_stop else None) or ("deadline" if late else None)
+            reason = (self.should_stop() if self.should_stop else None) or ("deadline" if is_late else None)
             if reason:
                 self._stop(reason)
-        elif late:
-            self._step()
+        elif is_late:
+            raise SupervisorLost("it did not stop its processes")
 
     def _stop(self, reason: str) -> None:
+        """Have the tree ended. Asked for once more, it is killed at once."""
         self.stopped = self.stopped or reason
         if self.on_stop:
             self.on_stop(reason)
-        ladder: tuple[tuple[Callable[[], None], float], ...] = (
-            (self._interrupt, self.grace.interrupt_s),
-            (self._terminate, self.grace.terminate_s),
-            (self._kill, self.grace.kill_s),
-        )
-        self.steps = iter(ladder[-1:] if reason in AT_ONCE else ladder)
-        self._step()
-
-    def _step(self) -> None:
-        """One step up the ladder of signals."""
-        step = next(self.steps, None)
-        if step is None:
-            raise SupervisorLost("it did not stop its processes")
-        send, wait_s = step
-        self.due = time.monotonic() + wait_s
-        send()
-
-    def _interrupt(self) -> None:
-        if self.program:
-            signal_all([inside_sandbox(self.program)], signal.SIGINT, signal.SIGCONT)
-
-    def _terminate(self) -> None:
-        assert self.process
-        signal_all(descendants(self.process.pid), signal.SIGTERM, signal.SIGCONT)
-
-    def _kill(self) -> None:
+        grace = AT_ONCE if reason in NO_TIME else self.grace
+        self.due = time.monotonic() + grace.interrupt_s + grace.terminate_s + KILL_S
         with suppress(OSError):  # it has gone, which is heard next
-            self.link.shutdown(socket.SHUT_WR)
+            self.link.sendall(f"{grace.interrupt_s} {grace.terminate_s}".encode())
 
     def _drain(self) -> None:
         """What is still in the pipes, until their ends or for a second at most."""
@@ -295,6 +274,11 @@ class _Run:
             self._round(left)
 
 
+def _as_bytes(env: Mapping[str, str]) -> bytes:
+    """An environment as the supervisor reads it."""
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()) + b"\0\0"
+
+
 def _input(path: str | None) -> IO[bytes]:
     try:
         return Path(path or os.devnull).open("rb")
@@ -302,27 +286,13 @@ def _input(path: str | None) -> IO[bytes]:
         raise NotStarted(f"cannot be read: {error.strerror}", where=path or os.devnull) from error
 
 
-def _reader(selector: selectors.BaseSelector, pipe: IO[bytes], sink: Sink) -> Callable[[], None]:
-    """What hands on a piece of output."""
-
-    def read() -> None:
-        data = pipe.read(READ_BYTES)
-        if data:
-            sink(data)
-        elif data is not None:
-            selector.unregister(pipe)
-
-    return read
-
-
 def _discard(_: bytes) -> None:
     return
 
 
-def _why_not_started(command: Command, event: dict[str, Any]) -> NotStarted:
-    if event["is_folder"]:
-        return NotStarted(f"cannot work there: {event['message']}", where=command.cwd)
-    return NotStarted(
-        f"{command.argv[0] if command.argv else '(empty command)'} cannot be started: {event['message']}",
-        hint="is it installed, executable, and on PATH?",
-    )
+def _why_not_started(command: Command, what: bytes, number: bytes) -> NotStarted:
+    why = os.strerror(int(number))
+    if what == b"folder":
+        return NotStarted(f"cannot work there: {why}", where=command.cwd)
+    return NotStarted(f"{command.argv[0]} cannot be started: {why}",
+                      hint="is it installed, executable, and on PATH?")  # fmt: skip

@@ -1,107 +1,155 @@
 """The supervisor of one program: it ends what the program leaves behind, and the program when Ralphy dies.
 
-A script of its own, run as `python -I -S supervisor.py LINK RALPHY FILTER PACKAGES`, with the program's stdin, stdout
-and stderr: LINK is the number of an inherited Unix socket, RALPHY the pid of who started it, FILTER the number of the
-descriptor that the program finds at FILTER_AT (-1 for none), PACKAGES the folder that has psutil. By the link come
-lines of JSON:
+A script of its own, run as `python -I -S supervisor.py LINK RALPHY FILTER PACKAGES FOLDER PROGRAM [ARGUMENT ...]`, with
+the program's stdin, stdout and stderr: LINK is the number of an inherited Unix socket, RALPHY the pid of who started
+it, FILTER the number of the descriptor that the program finds at FILTER_AT (-1 for none), PACKAGES the folder that has
+psutil, FOLDER the program's current folder. By the link come
 
-    in   {"argv": [...], "cwd": "...", "env": {...}}
-    out  {"event": "started", "pid": 7}
-         {"event": "failed", "message": "...", "is_folder": false}
-         {"event": "exited", "returncode": -9}
+    in   the program's environment: NAME=VALUE, separated by NUL, with two NUL at the end
+         to end the program: two numbers, the seconds that it has after SIGINT, and its tree after SIGTERM
+    out  a line each: "started PID", "failed folder ERRNO" or "failed program ERRNO", "exited CODE"
 
-When the link closes (Ralphy asks for the end, or has died), it kills all and ends.
+When the link closes (Ralphy has died), it kills all and ends.
+
+Imports are few, since it starts with every agent and every check: `signal`, `json` and `subprocess` would treble the
+time that this takes, and psutil is needed only where a program leaves something behind or is ended.
 """
 
 from __future__ import annotations
 
-import contextlib
+import _thread
 import ctypes
 import fcntl
-import json
 import os
 import resource
-import signal
-import socket
-import subprocess
+import select
 import sys
-import threading
 import time
-from collections.abc import Callable
-from typing import Any
 
 LINGER_S, GRACE_S = 0.01, 0.2  # what ends with the program needs no signal; what does not gets this after TERM
 LOOK_S = 0.005
 FILTER_AT, OUT_OF_THE_WAY = 3, 16
+INT, KILL = 2, 9  # as POSIX numbers the signals
+SIGNALS = range(1, 65)
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36  # of prctl
 KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
+BUBBLEWRAP = "bwrap"
+LIBC = ctypes.CDLL(None)
 
 
-def main(link_at: str, _ralphy: str, filter_at: str, packages: str) -> None:
-    """Run the program that the link orders to its end, or to that of the link; then end its tree."""
+def main(link_at: str, _ralphy: str, filter_at: str, packages: str, folder: str, *words: str) -> None:
+    """Run the program to its end, or until it is to be ended; then end its tree."""
     sys.path.append(packages)
-    link = socket.socket(fileno=fcntl.fcntl(int(link_at), fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY))
+    link = fcntl.fcntl(int(link_at), fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY)
     os.close(int(link_at))
-    kept = [FILTER_AT] if int(filter_at) >= 0 else []
-    if kept:
+    if int(filter_at) not in (-1, FILTER_AT):
         os.dup2(int(filter_at), FILTER_AT)
-    order = link.makefile("rb").readline()
-    program = start(link, json.loads(order), kept) if order else None
-    if program is None:
-        return
-    is_over = threading.Event()
-    threading.Thread(target=kill_at_the_end, args=(link, program.pid, is_over), daemon=True).start()
-    returncode = wait_for(program.pid)
-    end_tree(0.0 if is_over.is_set() else GRACE_S)
-    tell(link, {"event": "exited", "returncode": returncode})
-
-
-def start(link: socket.socket, order: dict[str, Any], kept: list[int]) -> subprocess.Popen[bytes] | None:
-    """Start the program as a clean process, and let go of what it was given. None if that is impossible: it is told."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    for number in signal.valid_signals():
-        if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
-            signal.signal(number, signal.SIG_DFL)  # those two are Python's own, and subprocess puts them back
+        os.close(int(filter_at))
+    env = read_environment(link)
+    hold_descendants()
     try:
-        program = subprocess.Popen(
-            order["argv"], cwd=order["cwd"], env=order["env"], pass_fds=kept, start_new_session=True,
-            preexec_fn=hold_descendants() if sys.platform == "linux" else None,
-        )  # fmt: skip
+        failed = "folder"
+        os.chdir(folder)
+        failed = "program"
+        program = start(words, env)
     except OSError as error:
-        is_folder = error.filename == order["cwd"] != order["argv"][0]
-        tell(link, {"event": "failed", "message": error.strerror or str(error), "is_folder": is_folder})
-        return None
+        tell(link, f"failed {failed} {error.errno}")
+        return
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    tell(link, {"event": "started", "pid": program.pid})
+    tell(link, f"started {program}")
+    _thread.start_new_thread(end_when_told, (link, program))
+    returncode = wait_for(program)
+    end_tree(0.0 if returncode == -KILL else GRACE_S)
+    tell(link, f"exited {returncode}")
+
+
+def read_environment(link: int) -> dict[bytes, bytes]:
+    """The program's environment; ends here if Ralphy has died."""
+    data = b""
+    while not data.endswith(b"\0\0"):
+        more = os.read(link, 1 << 16)
+        if not more:
+            sys.exit()
+        data += more
+    pairs = (entry.partition(b"=") for entry in data.split(b"\0") if entry)
+    return {name: value for name, _, value in pairs}
+
+
+def hold_descendants() -> None:
+    """Write no core files, share no keyring with the shell that Ralphy was started from, and adopt every orphan below,
+    so that nothing escapes by forking twice or by starting a session. Only Linux has the latter two."""
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    if sys.platform == "linux":
+        LIBC.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if keyctl := KEYCTL.get(os.uname().machine):
+            LIBC.syscall(keyctl, JOIN_SESSION_KEYRING, None)
+
+
+def start(words: tuple[str, ...], env: dict[bytes, bytes]) -> int:
+    """Start the program as a clean process; gives its pid. Raises OSError if that is impossible."""
+    me, (said, says) = os.getpid(), os.pipe()  # both are closed when the program starts
+    program = os.fork()
+    if program == 0:
+        try:
+            become(words, env, me)
+        except OSError as error:
+            os.write(says, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(says)
+    number = os.read(said, 16)
+    os.close(said)
+    if number:
+        raise OSError(int(number), "")
     return program
 
 
-def hold_descendants() -> Callable[[], None]:
-    """Have this process adopt every orphan below it, so that nothing escapes it by forking twice or by starting a
-    session. Gives what a child does before it becomes the program. Only Linux has this.
-    """
-    me, libc, keyctl = os.getpid(), ctypes.CDLL(None), KEYCTL.get(os.uname().machine)
-    libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-    def before_exec() -> None:
-        libc.prctl(SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if keyctl:  # an empty keyring in the place of the one of the shell that Ralphy was started from
-            libc.syscall(keyctl, JOIN_SESSION_KEYRING, None)
-        if os.getppid() != me:  # it died before that was asked for
-            os._exit(127)
-
-    return before_exec
+def become(words: tuple[str, ...], env: dict[bytes, bytes], parent: int) -> None:
+    """What the new process does before it is the program: a session of its own, every signal as it is by default, and
+    death when the supervisor is killed."""
+    os.setsid()
+    for number in SIGNALS:
+        LIBC.signal(number, None)
+    if sys.platform == "linux":
+        LIBC.prctl(SET_PDEATHSIG, KILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before that was asked for
+            return
+    os.execvpe(words[0], words, env)
 
 
-def kill_at_the_end(link: socket.socket, program: int, is_over: threading.Event) -> None:
-    """In a thread: nothing comes after the order, so the link is readable when it has ended."""
-    with contextlib.suppress(OSError):
-        link.recv(1)
-    is_over.set()
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(program, signal.SIGKILL)
+def end_when_told(link: int, program: int) -> None:
+    """In a thread: end the program, by steps if Ralphy says so and lives on. What is left of its tree follows."""
+    graces = os.read(link, 64).split()
+    try:
+        for step, seconds in zip((interrupt, terminate), map(float, graces), strict=False):
+            if seconds:
+                step(program)
+            if select.select([link], [], [], seconds)[0]:  # Ralphy has died, or is in a hurry
+                break
+    finally:
+        os.kill(program, KILL)  # an error, where it has ended meanwhile, ends this thread as well
+
+
+def interrupt(program: int) -> None:
+    """Send SIGINT to the program; to what runs inside, if it is a sandbox: bubblewrap hands no signals on."""
+    import psutil
+
+    try:
+        one = psutil.Process(program)
+        while one.name() == BUBBLEWRAP and (children := one.children()):
+            one = children[0]
+        one.send_signal(INT)
+        one.resume()  # a stopped process hears only CONT and KILL
+    except psutil.Error:
+        pass  # it has ended
+
+
+def terminate(_: int) -> None:
+    """Send SIGTERM to all descendants."""
+    signal_each("terminate", "resume")
 
 
 def wait_for(program: int) -> int:
@@ -118,10 +166,10 @@ def end_tree(grace_s: float) -> None:
     All are stopped before any is killed, so that none can fork away between two looks at the table.
     """
     if grace_s and are_left(LINGER_S):
-        signal_tree(signal.SIGTERM, signal.SIGCONT)  # a stopped process hears only CONT and KILL
+        signal_each("terminate", "resume")
         are_left(grace_s)
     while are_left(LOOK_S):
-        signal_tree(signal.SIGSTOP, signal.SIGKILL)
+        signal_each("suspend", "kill")
 
 
 def are_left(seconds: float) -> bool:
@@ -136,27 +184,32 @@ def are_left(seconds: float) -> bool:
 
 def has_children() -> bool:
     """Collect the dead; is any child left?"""
-    with contextlib.suppress(ChildProcessError):
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-        return True
-    return False
+    except ChildProcessError:
+        return False
+    return True
 
 
-def signal_tree(*numbers: int) -> None:
-    """Send each signal to all descendants, one after the other."""
-    import psutil  # it takes three times as long as all else here, and most programs leave nothing behind
+def signal_each(*names: str) -> None:
+    """Send all descendants each signal, one after the other, by the names that psutil has for them."""
+    import psutil
 
     family = psutil.Process().children(recursive=True)
-    for number in numbers:
+    for name in names:
         for one in family:
-            with contextlib.suppress(psutil.Error):
-                one.send_signal(number)
+            try:
+                getattr(one, name)()
+            except psutil.Error:
+                pass  # it has ended
 
 
-def tell(link: socket.socket, event: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # nobody listens any more
-        link.sendall(json.dumps(event).encode() + b"\n")
+def tell(link: int, line: str) -> None:
+    try:
+        os.write(link, f"{line}\n".encode())
+    except OSError:
+        pass  # nobody listens any more
 
 
 if __name__ == "__main__":

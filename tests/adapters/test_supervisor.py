@@ -26,7 +26,7 @@ from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Supervisor
 
 ROOT = Path(__file__).parents[2]
-QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3, kill_s=5.0)
+QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3)
 
 # Descendants as agents leave them: plain, its own session, forked twice and deaf to everything but KILL, and
 # the same with stdout still open. Each writes its pid to a file of its own before the main program goes on.
@@ -388,7 +388,10 @@ def test_a_supervisor_that_is_ended_takes_its_tree_along_and_the_next_run_works(
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
-def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_supervisor_that_is_stopped_is_given_up(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "KILL_S", 0.1)
     source = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
     marked = python(source, tmp_path, 60.0, RALPHY_RUN_ID=f"run-{tmp_path}")
 
@@ -396,7 +399,7 @@ def test_a_supervisor_that_is_stopped_is_given_up(supervisor: Supervisor, tmp_pa
         return "frozen" if psutil.Process(supervisor.pid).status() == psutil.STATUS_STOPPED else None
 
     with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
-        supervisor.run(marked, ignore, ignore, should_stop=is_stopped, grace=StopGrace(0.1, 0.1, 0.1))
+        supervisor.run(marked, ignore, ignore, should_stop=is_stopped, grace=StopGrace(0.1, 0.1))
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
