@@ -15,6 +15,7 @@ OUTCOMES = (PASSED, FAILED, SKIPPED, XFAILED)
 _RANK = {FAILED: 3, PASSED: 2, XFAILED: 1, SKIPPED: 0}
 _MOST_TESTS = 200_000
 _MOST_OF_A_NAME = 500
+_MOST_UNPACKED = 128 << 20
 _INHERITED = re.compile(r"(\w+(?:\.[^\WA-Z]\w*)*)\.[A-Z].*")  # a module, and a class in it
 
 
@@ -146,11 +147,11 @@ def _rows(listings: Mapping[str, Listing]) -> Iterator[str]:
             yield from (f"{outcome}={count}" for outcome, count in sorted(listing.counts.items()))
 
 
-def unpack(data: bytes, most: int = 128 * 1024 * 1024) -> dict[str, Listing]:
+def unpack(data: bytes) -> dict[str, Listing]:
     """What `pack` made bytes of. Raises ValueError if they are no such."""
     inflater = zlib.decompressobj()
     try:
-        text = inflater.decompress(data, most)
+        text = inflater.decompress(data, _MOST_UNPACKED)
     except zlib.error as error:
         raise ValueError("these are not listings") from error
     if not inflater.eof:

@@ -13,6 +13,7 @@ from ralphy.processes import program_paths
 
 ALWAYS_PROTECTED = ("main", "master")
 LOCAL_TIMEOUT_S = 30.0
+PUSH_TIMEOUT_S = 120.0
 
 _SCP = re.compile(r"(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9._-]+):(?!//)(?P<path>\S+)$")
 _URL = re.compile(r"(?:https?|ssh|git\+ssh|git)://(?:[^@/\s]+@)?(?P<host>[^/:\s]+)(?::\d+)?/(?P<path>\S+)$")
@@ -121,15 +122,14 @@ def push(
     base_branches: Collection[str],
     *,
     env: Mapping[str, str],
-    timeout_s: float = 120.0,
 ) -> Pushed:
     """Put `oid` on the remote's `branch`, never by force, and see it there; without effect when it is.
 
     Raises InvalidInput for names that git refuses, Conflict for a branch that is not Ralphy's to write or
     that has gone another way, EnvironmentProblem for no access, no answer and a remote that can't store it.
-    `timeout_s` bounds each of at most three exchanges. Hooks do not run.
+    Each of at most three exchanges has two minutes. Hooks do not run.
     """
-    git = _Git(repo, env, timeout_s)
+    git = _Git(repo, env, PUSH_TIMEOUT_S)
     ref = _checked_ref(git, oid, branch)
     _refuse_base(branch, {*ALWAYS_PROTECTED, *base_branches}, remote)
     url = git.line("remote", "get-url", "--push", remote.name)

@@ -35,6 +35,7 @@ _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored
            "--no-renames")  # fmt: skip
 _MB = 1 << 20
 _MOST_OF_A_FILE = 10 * _MB
+_MOST_SAID = 10
 _MANIFEST = "brought.json"
 _OF_VITE = ".vite-temp"
 _SCRATCH = (".cache", ".vite", _OF_VITE, ".vitest")
@@ -175,12 +176,12 @@ def coming(brought: Iterable[Brought]) -> list[Brought]:
     return [one for one in brought if not one.why_not]
 
 
-def left_behind(brought: Iterable[Brought], most: int = 10) -> list[str]:
+def left_behind(brought: Iterable[Brought]) -> list[str]:
     """Sentences for a person about what a lane does without; caches, logs and the like are not worth one."""
     said = [f"{_shown(one.path)} is not copied into lanes: {one.why_not}"
             for one in brought if one.why_not and one.is_said]  # fmt: skip
-    rest = len(said) - most
-    return [*said[:most], f"and {rest} more are not copied into lanes"] if rest > 0 else said
+    rest = len(said) - _MOST_SAID
+    return [*said[:_MOST_SAID], f"and {rest} more are not copied into lanes"] if rest > 0 else said
 
 
 def _shown(path: str) -> str:

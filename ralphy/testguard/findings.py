@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 _MOST_NAMED = 10
+_MOST_ORDERED = 50
 _MOST_OF_A_NAME = 160
 
 
@@ -63,7 +64,7 @@ def sentences(findings: Iterable[Finding]) -> list[str]:
             for said in ([f"{_SAID[kind][0]}: {listed_names(names)}"] if _SAID[kind][0] else names)]  # fmt: skip
 
 
-def orders(findings: Iterable[Finding], most: int = 50) -> str:
+def orders(findings: Iterable[Finding]) -> str:
     """The same for the next attempt: every name on its line, and what to do."""
     grouped: dict[Kind, list[str]] = {}
     for finding in findings:
@@ -72,8 +73,8 @@ def orders(findings: Iterable[Finding], most: int = 50) -> str:
     for kind, names in grouped.items():
         what, order = _SAID[kind][0] or "old tests fail against the new code", _SAID[kind][1]
         rows = [f"- {_short(name) if _SAID[kind][0] else name}" for name in dict.fromkeys(names)]
-        more = [f"- and {len(rows) - most} more"] if len(rows) > most else []
-        parts.append("\n".join([f"{what[0].upper()}{what[1:]}; {order}:", *rows[:most], *more]))
+        more = [f"- and {len(rows) - _MOST_ORDERED} more"] if len(rows) > _MOST_ORDERED else []
+        parts.append("\n".join([f"{what[0].upper()}{what[1:]}; {order}:", *rows[:_MOST_ORDERED], *more]))
     return "\n\n".join(parts)
 
 

@@ -276,8 +276,9 @@ class TestAPush:
 
     @pytest.mark.fault("G15")
     def test_a_remote_that_never_answers_is_given_up(
-        self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path
+        self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr("ralphy.forge.push.PUSH_TIMEOUT_S", 1.0)
         ssh = tmp_path / "ssh"
         ssh.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 600\n")
         ssh.chmod(0o755)
@@ -285,7 +286,7 @@ class TestAPush:
         env = {**os.environ, "GIT_SSH_COMMAND": str(ssh)}
 
         with pytest.raises(EnvironmentProblem, match="no answer within 1 s"):
-            push(git_repo, ORIGIN, commit(git, "one"), BRANCH, [], env=env, timeout_s=1)
+            push(git_repo, ORIGIN, commit(git, "one"), BRANCH, [], env=env)
         assert is_gone(int((tmp_path / "pid").read_text()))
 
     def test_no_access_says_how_to_log_in_and_keeps_the_password(
