@@ -9,17 +9,27 @@ from ralphy.files.safe_open import read_safely
 
 def find_root(start: str) -> tuple[str, str] | None:
     """(root, Git folder) of the checkout that holds `start`; None outside of one."""
-    here = os.path.abspath(start)
-    while True:
-        dot_git = os.path.join(here, ".git")
-        if os.path.isdir(dot_git):
-            return here, dot_git
-        if os.path.isfile(dot_git):
-            target = os.fsdecode(read_safely(dot_git)).removeprefix("gitdir:").strip()
-            return here, os.path.normpath(os.path.join(here, target))
-        if here == os.path.dirname(here):
-            return None
-        here = os.path.dirname(here)
+    root = root_around(start)
+    if not root:
+        return None
+    dot_git = os.path.join(root, ".git")
+    if os.path.isdir(dot_git):
+        return root, dot_git
+    try:
+        target = os.fsdecode(read_safely(dot_git)).removeprefix("gitdir:").strip()
+    except OSError:  # a link that leads nowhere: git finds no checkout either
+        return None
+    return root, os.path.normpath(os.path.join(root, target))
+
+
+def root_around(start: str) -> str:
+    """The checkout that holds `start`; "" outside of one."""
+    at = os.path.abspath(start)
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == os.path.dirname(at):
+            return ""
+        at = os.path.dirname(at)
+    return at
 
 
 def common_of(git_dir: str) -> str:

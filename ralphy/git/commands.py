@@ -19,6 +19,7 @@ from pathlib import Path
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import as_problem, problem_said
+from ralphy.files.git_places import root_around
 from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
 from ralphy.git.reader import Reader
@@ -190,7 +191,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
-    root, base = program_paths.root_around(str(start)), os.environ if env is None else env
+    root, base = root_around(str(start)), os.environ if env is None else env
     inside = tree_programs.in_environment(Path(root), base) if root else {}
     env = program_paths.own_environment(environment(base), root)
     env = {name: value for name, value in env.items() if name not in inside}

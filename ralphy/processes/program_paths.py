@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 
+from ralphy.files.git_places import root_around
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,16 +72,6 @@ def installed_in(root: str) -> list[str]:
     """Where in the checkout this very Ralphy runs from (its environment, its code): agents can write there."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [place for place in (sys.prefix, package) if lies_in(place, root)]
-
-
-def root_around(start: str) -> str:
-    """The checkout that holds `start`; "" outside of one."""
-    at = os.path.abspath(start)
-    while not os.path.lexists(os.path.join(at, ".git")):
-        if at == os.path.dirname(at):
-            return ""
-        at = os.path.dirname(at)
-    return at
 
 
 def _found(name: str, path: str, root: str) -> str | None:

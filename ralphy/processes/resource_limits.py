@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,10 +49,11 @@ class Bounds:
                 return found
         if self._tree_at is None:
             self._tree_at = now  # nothing has been started yet
-        if now - self._tree_at >= (HASTE_S if self._is_multiplying() else TREE_EVERY_S):
-            self._tree_at = now
-            return self._tree(root)
-        return None
+        waited_s = now - self._tree_at
+        if waited_s < HASTE_S or (waited_s < TREE_EVERY_S and not self._is_multiplying()):
+            return None
+        self._tree_at = now
+        return self._tree(root)
 
     def _is_multiplying(self) -> bool:
         """Are there many more processes than at the start, whosever they are?"""
@@ -117,28 +119,28 @@ def _share(process: psutil.Process) -> tuple[int, int]:
 
 def _nameless(pids: Iterable[int]) -> Iterator[tuple[tuple[int, int], int]]:
     """((device, inode), bytes) of the files in memory behind their descriptors; the same file may come again."""
-    for path in (path for pid in pids for path in _inside(Path(f"/proc/{pid}/fd"))):
-        try:
-            if str(path.readlink()).startswith(_NAMELESS):
-                found = path.stat()
-                yield (found.st_dev, found.st_ino), found.st_blocks * 512
-        except OSError:
-            continue
+    for pid in pids:
+        with suppress(OSError):  # it has ended
+            for path in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):  # it has been closed
+                    if str(path.readlink()).startswith(_NAMELESS):
+                        found = path.stat()
+                        yield (found.st_dev, found.st_ino), found.st_blocks * 512
 
 
 def _mounted(pids: Iterable[int]) -> Iterator[tuple[str, int]]:
     """(device, bytes used) of the memory file systems that these processes see and this one does not."""
-    spaces = {own: pid for pid in pids if (own := _link(Path(f"/proc/{pid}/ns/mnt")))}
+    spaces: dict[int, int] = {}
+    for pid in pids:
+        with suppress(OSError):
+            spaces[Path(f"/proc/{pid}/ns/mnt").stat().st_ino] = pid
     ours = {device for device, _ in _memory_mounts("self")}
     for pid in spaces.values():
         for device, at in _memory_mounts(str(pid)):
-            if device in ours:
-                continue
-            try:
-                found = os.statvfs(f"/proc/{pid}/root{at}")
-            except OSError:
-                continue
-            yield device, (found.f_blocks - found.f_bfree) * found.f_frsize
+            with suppress(OSError):
+                if device not in ours:
+                    found = os.statvfs(f"/proc/{pid}/root{at}")
+                    yield device, (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def _memory_mounts(pid: str) -> Iterator[tuple[str, str]]:
@@ -148,20 +150,6 @@ def _memory_mounts(pid: str) -> Iterator[tuple[str, str]]:
         fields = mount.split()
         if kind.startswith(("tmpfs ", "ramfs ")) and "\\" not in fields[4]:
             yield fields[2], fields[4]
-
-
-def _inside(folder: Path) -> list[Path]:
-    try:
-        return [*folder.iterdir()]
-    except OSError:
-        return []
-
-
-def _link(path: Path) -> str:
-    try:
-        return str(path.readlink())
-    except OSError:
-        return ""
 
 
 def _lines(path: Path) -> list[str]:
