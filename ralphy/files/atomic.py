@@ -9,10 +9,9 @@ from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.safe_open import open_regular, opened, read_so_many
+from ralphy.files.safe_open import open_regular
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
-_MOST_OF_A_NAME = 200
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -22,33 +21,25 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
     Raises EnvironmentProblem when the disk is full or read-only; the old file is then untouched.
     """
-    name_file(path, write_beside(path, data, durable=durable))
-
-
-def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:
-    """The first half of `replace_file`: gives the temporary file, which `name_file` puts in the place of `path`."""
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        descriptor = _new_file(temporary)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            if durable:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise _given_up(error, path, temporary) from error
-    return temporary
-
-
-def name_file(path: Path, temporary: Path) -> None:
-    """The second half of `replace_file`."""
+    temporary = write_beside(path, data, durable=durable)
     try:
         temporary.replace(path)
     except OSError as error:
         raise _given_up(error, path, temporary) from error
+
+
+def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:
+    """Put `data` into a temporary file, and give its path: to be moved in the place of `path`."""
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        with os.fdopen(_new_file(temporary), "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file)
+    except OSError as error:
+        raise _given_up(error, path, temporary) from error
+    return temporary
 
 
 def _given_up(error: OSError, path: Path, temporary: Path) -> EnvironmentProblem:
@@ -84,12 +75,6 @@ def remove_temporaries(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def fitting(name: str) -> str:
-    """As much of the end of a name as any folder takes, with room for a stamp before it."""
-    data = name.encode("utf-8", "surrogateescape")
-    return name if len(data) <= _MOST_OF_A_NAME else f"…{data[-_MOST_OF_A_NAME:].decode('utf-8', 'ignore')}"
-
-
 def sync_folder(folder: Path) -> None:
     """Make renames in a folder last through a power loss."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -105,13 +90,11 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = 
     Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
     """
     try:
-        descriptor, size = opened(path, os.O_NOFOLLOW, folder)
+        with open_regular(path, os.O_NOFOLLOW, folder) as file:
+            data = file.read(most + 1)
     except OSError:
         return None
-    try:
-        return read_so_many(descriptor, size) if size <= most else None
-    finally:
-        os.close(descriptor)
+    return data if len(data) <= most else None
 
 
 def names_in(folder: Path) -> list[str]:

@@ -28,7 +28,6 @@ _MEANINGS = {
 _GITS_OWN = "Out of diskspace"  # git's words for a write that was cut short
 _GITS_UNTOLD = "error: unable to write file "  # git does not say why
 _NO_ROOM_BYTES = 64 * 1024
-_MEGABYTE = 1 << 20
 
 
 def refusal(error: OSError, what: str, where: str) -> EnvironmentProblem:
@@ -74,7 +73,7 @@ def named_trouble() -> Iterator[None]:
 
 def free_mb(places: Iterable[Path]) -> float:
     """Megabytes that are free at the fullest of these places."""
-    return free_bytes(places)[0] / _MEGABYTE
+    return free_bytes(places)[0] / (1 << 20)
 
 
 def is_disk_full(places: Iterable[Path]) -> bool:

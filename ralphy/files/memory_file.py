@@ -18,7 +18,11 @@ def sealed(data: bytes) -> Iterator[int]:
     On Linux they are in memory, and who opens that for writing, by way of /proc say, is refused. Elsewhere they are
     in a temporary file, to which the same user can write.
     """
-    with _unnamed() as file:
+    if sys.platform == "linux":
+        held: IO[bytes] = os.fdopen(os.memfd_create("ralphy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
+    else:
+        held = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+    with held as file:
         file.write(data)
         file.flush()
         file.seek(0)
@@ -26,11 +30,3 @@ def sealed(data: bytes) -> Iterator[int]:
             seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
             fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
         yield file.fileno()
-
-
-def _unnamed() -> IO[bytes]:
-    if sys.platform == "linux":
-        file: IO[bytes] = os.fdopen(os.memfd_create("ralphy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")
-    else:
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - `sealed` closes it
-    return file

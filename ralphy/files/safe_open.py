@@ -21,26 +21,23 @@ class NotRegularError(OSError):
     """It is a folder, a pipe, a device or a socket."""
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed."""
-    return os.fdopen(opened(path)[0], "rb")
+def open_regular(path: str | os.PathLike[str], flags: int = 0, folder: int | None = None) -> BinaryIO:
+    """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed, unless `flags`
+    say otherwise. A relative path begins at `folder`, a descriptor, if there is one."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags, dir_fd=folder)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotRegularError(errno.EINVAL, "not a regular file", os.fspath(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
     """The first `most` bytes of a regular file; OSError if there is none. Links are followed."""
-    descriptor, size = opened(path)
-    try:
-        return read_so_many(descriptor, min(most, size))
-    finally:
-        os.close(descriptor)
-
-
-def read_so_many(descriptor: int, size: int) -> bytes:
-    """So many bytes, or fewer if there are no more."""
-    data = os.read(descriptor, size)
-    while len(data) < size and (more := os.read(descriptor, size - len(data))):
-        data += more
-    return data
+    with open_regular(path) as file:
+        return file.read(most)
 
 
 def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
@@ -63,16 +60,3 @@ def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
     if len(data) > limit:
         raise InvalidInput(f"is larger than {limit // 1024} KB", where=shown)
     return data
-
-
-def opened(path: str | os.PathLike[str], flags: int = 0, folder: int | None = None) -> tuple[int, int]:
-    """(the descriptor of a regular file, its size); a relative path begins at `folder`, an open one, if given."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags, dir_fd=folder)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotRegularError(errno.EINVAL, "not a regular file", os.fspath(path))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor, found.st_size

@@ -156,26 +156,28 @@ def _open_below(below: Path, folder: Path) -> int:
 
 def _remove(parent: int, name: str) -> None:
     with suppress(OSError):
-        if not is_folder_at(parent, name):
-            os.unlink(name, dir_fd=parent)
+        if _unlink(parent, name):
             return
         make_accessible(parent, name)
         for fd, found, done in _visited(os.open(name, _FOLDER, dir_fd=parent)):
             for one in found:
-                _clear(fd, one)
+                if one.is_folder:
+                    make_accessible(fd, one.name)  # to be entered
+                else:
+                    _unlink(fd, one.name)
             if done:
                 with suppress(OSError):
                     os.rmdir(done, dir_fd=fd)
         os.rmdir(name, dir_fd=parent)
 
 
-def _clear(fd: int, found: Found) -> None:
-    """Remove what is not a folder from an open folder; a folder is made ready to be entered."""
-    with suppress(OSError):
-        if found.is_folder:
-            make_accessible(fd, found.name)
-        else:
-            os.unlink(found.name, dir_fd=fd)
+def _unlink(parent: int, name: str) -> bool:
+    """Take away what is not a folder. False for a folder, and for what cannot be removed."""
+    try:
+        os.unlink(name, dir_fd=parent)
+    except OSError:
+        return False
+    return True
 
 
 def _is_accessible(mode: int) -> bool:
@@ -199,10 +201,3 @@ def make_accessible(parent: int | None, name: str) -> None:
                     Path(f"/proc/self/fd/{held}").chmod(stat.S_IRWXU if stat.S_ISDIR(mode) else mode | stat.S_IRUSR)
             finally:
                 os.close(held)
-
-
-def is_folder_at(parent: int, name: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
-    except OSError:
-        return False

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from ralphy.documents.feature_folder import MARKERS
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import fitting, link_on_the_way, private_folder, remove_temporaries
+from ralphy.files.atomic import link_on_the_way, private_folder, remove_temporaries
+
+_MOST_OF_A_NAME = 200  # bytes of its end: no folder takes more than 255
 
 
 def shown(workspace: Workspace, path: Path) -> str:
@@ -33,7 +35,8 @@ def set_aside(workspace: Workspace, path: Path, copy_as: str = "") -> Path | Non
 def free_place(workspace: Workspace, name: str) -> Path:
     """A path in `.ralphy/set-aside/` that is free, for something of this name."""
     folder = private_folder(workspace.feature.private / "set-aside")
-    stamp, name = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock())), fitting(name.replace("/", "__"))
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(workspace.clock()))
+    name = os.fsencode(name.replace("/", "__"))[-_MOST_OF_A_NAME:].decode("utf-8", "ignore")
     number, target = 0, folder / f"{stamp}-{name}"
     while os.path.lexists(target):
         number += 1
