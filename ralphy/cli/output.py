@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import click
 
     from ralphy.cli.drawing import Terminal
-    from ralphy.secrets.spellings import Values
+    from ralphy.secrets.known_values import Values
 
 _NAMES = {
     ExitCode.UNEXPECTED: "unexpected",

