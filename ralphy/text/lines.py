@@ -14,39 +14,32 @@ class Lines:
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
         self.lost = 0
-        self._pieces: list[bytes] = []
-        self._held = 0
-        self._too_long = False
+        self._begun = bytearray()
+        self._is_too_long = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that `data` completes, without their newlines."""
-        first, *rest = data.split(b"\n")
-        self._hold(first)
-        if not rest:
-            return []
-        lines = [*self._release(), *rest[:-1]]
-        self._hold(rest[-1])
-        if len(data) <= self.max_line:
-            return lines
-        kept = [line for line in lines if len(line) <= self.max_line]
-        self.lost += sum(map(len, lines)) - sum(map(len, kept))
-        return kept
+        first, *others = data.split(b"\n")
+        self._add(first)
+        lines = []
+        for piece in others:
+            lines += self._end()
+            self._add(piece)
+        return lines
 
     def close(self) -> list[bytes]:
         """The last line, if it came without a newline."""
-        return self._release() if self._held else []
+        return self._end() if self._begun else []
 
-    def _hold(self, piece: bytes) -> None:
-        self._held += len(piece)
-        if self._held > self.max_line:
-            self.lost += len(piece) if self._too_long else self._held
-            self._too_long = True
-            self._pieces.clear()
-        elif piece:
-            self._pieces.append(piece)
+    def _add(self, piece: bytes) -> None:
+        self._begun += piece
+        if self._is_too_long or len(self._begun) > self.max_line:
+            self._is_too_long = True
+            self.lost += len(self._begun)
+            self._begun.clear()
 
-    def _release(self) -> list[bytes]:
-        line = b"".join(self._pieces)
-        whole = [] if self._too_long else [line]
-        self._pieces, self._held, self._too_long = [], 0, False
-        return whole
+    def _end(self) -> list[bytes]:
+        lines = [] if self._is_too_long else [bytes(self._begun)]
+        self._begun.clear()
+        self._is_too_long = False
+        return lines
