@@ -77,7 +77,6 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
     places = {story_id: index for index, story_id, _ in named}
     spelled = {story_id.lower(): story_id for story_id in places}
     graph: dict[str, list[str]] = {}
-    looks_ahead = False  # a circle has to: most files need no search for one
     for index, story_id, story in named:
         if not any(story.get(name) for name in SPELLINGS):
             continue
@@ -88,15 +87,13 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
                 yield Problem(path, "is the story itself", "remove it")
             elif other in places:
                 inside.append(other)
-                looks_ahead = looks_ahead or places[other] > index
             elif other not in known_ids:
                 near = spelled.get(other.strip().lower())
                 yield Problem(path, f"is {shown(other)}, no such story", _like(near))
         if name := disagrees(story):
             ids = {field: _ids_of(story[field]) for field in (name, OWN)}
             yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep only {OWN}")
-    if looks_ahead:
-        yield from _circles(graph, named)
+    yield from _circles(graph, named)
 
 
 def _ids_of(listed: Iterable[Any]) -> str:

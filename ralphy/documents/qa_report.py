@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import yaml
+
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import CriterionAnswer, Finding, QaReport
 from ralphy.text.plain_text import printable
@@ -48,8 +50,6 @@ def _answers(listed: list[Any]) -> Iterator[CriterionAnswer]:
 
 def with_front_matter(report: QaReport, text: str, where: str) -> str:
     """A valid report's text with these values in its front matter; words and numbers that it has besides stay."""
-    import yaml
-
     matter = _front_matter(text, where)
     more = {name: value for name, value in matter.items()
             if name not in _OWN and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
@@ -61,8 +61,6 @@ def with_front_matter(report: QaReport, text: str, where: str) -> str:
 
 def _written(report: QaReport) -> Iterator[str]:
     """The front matter, a line for each criterion."""
-    import yaml
-
     yield f"verdict: {report.verdict}\n"
     findings = [{name: value for name, value in asdict(one).items() if value} for one in report.findings]
     yield yaml.safe_dump({"findings": findings}, sort_keys=False, allow_unicode=True, width=120)
@@ -75,8 +73,6 @@ def _written(report: QaReport) -> Iterator[str]:
 
 
 def _front_matter(text: str, where: str) -> dict[str, Any]:
-    import yaml
-
     lines = text.removeprefix("﻿").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         raise InvalidInput("the front matter is missing", where=f"{where}:1", hint=_HINT)

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass, fields
 from typing import Any
 
+import yaml
+
 PATH = ".claude/ralph-loop.local.md"
 MOST_BYTES = 256 * 1024
 _FENCE = "---\n"
@@ -47,8 +49,6 @@ def as_text(loop: SessionLoop) -> str:
 
 def read_loop(text: str) -> SessionLoop | None:
     """The loop that a file describes; None for a file that is none. What does not fit is as by default."""
-    import yaml
-
     if not text.startswith(_FENCE):
         return None
     front, _, prompt = text.removeprefix(_FENCE).partition(f"\n{_FENCE}")
