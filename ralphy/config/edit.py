@@ -12,25 +12,21 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.tokens import CommentToken
 
-from ralphy.config.fields import Field, all_fields, flow
+from ralphy.config.fields import Field, flow
 from ralphy.config.file import read_values
 from ralphy.errors import Conflict
 
 
 def with_setting(data: bytes, where: str, field: Field, value: object) -> bytes:
     """The file with that setting; Conflict if more than that would change, InvalidInput if it is wrong already."""
-    wanted = {**_values(data, where), field.dotted: value}
+    wanted = {**read_values(data, where).plain(), field.dotted: value}
     text = data.decode("utf-8-sig")
     after = _changed(text.replace("\r\n", "\n"), field.dotted, flow(value))
     after = after.replace("\n", "\r\n") if "\r\n" in text else after
-    if _values(after.encode(), where) != wanted or _comments(text) - _comments(after):
+    if read_values(after.encode(), where).plain() != wanted or _comments(text) - _comments(after):
         raise Conflict(f"cannot change {field.dotted} and keep the rest", where=where,
                        hint=f"set it to {flow(value)} by hand")  # fmt: skip
     return after.encode()
-
-
-def _values(data: bytes, where: str) -> dict[str, object]:
-    return {name: value for name, (value, _) in read_values(data, where, all_fields()).values.items()}
 
 
 def _comments(text: str) -> Counter[str]:

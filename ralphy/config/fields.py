@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
-from math import isfinite, isnan
+from math import isnan
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
@@ -230,7 +230,12 @@ def parse_words(field: Field, text: str) -> object:
         return _BOOLEANS.get(text.strip().lower(), text)
     if field.kind.endswith("| None") and text.strip().lower() in _NOTHING:
         return None
-    return text if field.kind.startswith("str") else _parse_number(field, text.strip())
+    if field.kind.startswith("str"):
+        return text
+    try:
+        return int(text) if field.kind == "int" else float(text)
+    except ValueError:
+        return text
 
 
 def _split_words(field: Field, text: str, name: str = "", inner: Place = ()) -> list[str]:
@@ -242,16 +247,6 @@ def _split_words(field: Field, text: str, name: str = "", inner: Place = ()) -> 
     except ValueError as error:
         why = f": {str(error).lower()}"
     raise UnfitError(f"{name or field.dotted} is {short(text)}, must be {field.expected}{why}", inner=inner)
-
-
-def _parse_number(field: Field, text: str) -> object:
-    if len(text) > 40:
-        return text
-    try:
-        number = int(text) if field.kind == "int" else float(text)
-    except ValueError:
-        return text
-    return number if isfinite(number) else text
 
 
 def flow(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ralphy.config.fields import Field, Place, UnfitError, accept, short, unknown
+from ralphy.config.fields import Place, UnfitError, accept, all_fields, short, unknown
 from ralphy.config.strict_yaml import Document, parse
 
 # The other `ralphy` (an npm package) keeps these in a file of the same name.
@@ -21,37 +21,49 @@ _FOREIGN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class FileValues:
-    """`values` is dotted name → (value, line)."""
+class Value:
+    """A value, and the place it came from: "default", "path:line", a variable, the command line."""
 
-    values: Mapping[str, tuple[object, int]]
-    warnings: tuple[str, ...]
+    value: object
+    source: str
 
 
-def read_values(data: bytes, where: str, known: Mapping[str, Field]) -> FileValues:
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place sets, by dotted name."""
+
+    values: Mapping[str, Value]
+    warnings: tuple[str, ...] = ()
+
+    def plain(self) -> dict[str, object]:
+        """The values alone."""
+        return {name: found.value for name, found in self.values.items()}
+
+
+def read_values(data: bytes, where: str) -> Layer:
     """What the file sets; raises InvalidInput with "path:line" for anything that is not a known setting."""
-    document = parse(data, where)
-    values: dict[str, tuple[object, int]] = {}
+    document, known = parse(data, where), all_fields()
+    values: dict[str, Value] = {}
     foreign: list[str] = []
-    for path, value in _settings(document, where, known):
+    for path, value in _settings(document, where):
         dotted = ".".join(map(str, path))
         if dotted in _FOREIGN:
             foreign.append(dotted)
             continue
         try:
             if dotted not in known:
-                raise unknown(dotted, _siblings(path, known))
-            values[dotted] = accept(known[dotted], value), document.lines[path]
+                raise unknown(dotted, _siblings(path))
+            values[dotted] = Value(accept(known[dotted], value), f"{where}:{document.lines[path]}")
         except UnfitError as error:
             raise error.at(f"{where}:{document.lines[(*path, *error.inner)]}") from None
     said = f"{where}: this looks like another tool's file; ignored: {', '.join(foreign)} (put commands under checks)"
-    return FileValues(values, (said,) if foreign else ())
+    return Layer(values, (said,) if foreign else ())
 
 
-def _settings(document: Document, where: str, known: Mapping[str, Field]) -> Iterator[tuple[Place, object]]:
+def _settings(document: Document, where: str) -> Iterator[tuple[Place, object]]:
     """(section and key, value); a section whose settings are all commented out has none."""
     root = document.root
-    sections = {name.split(".")[0] for name in known if "." in name}
+    sections = {name.split(".")[0] for name in all_fields() if "." in name}
     if root is not None and not isinstance(root, dict):
         raise UnfitError(f"is {short(root)}, must be a mapping of settings").at(f"{where}:1")
     for key, value in (root or {}).items():
@@ -63,7 +75,7 @@ def _settings(document: Document, where: str, known: Mapping[str, Field]) -> Ite
             raise UnfitError(f"{key} is {short(value)}, must be a mapping").at(f"{where}:{document.lines[(key,)]}")
 
 
-def _siblings(path: Place, known: Mapping[str, Field]) -> list[str]:
+def _siblings(path: Place) -> list[str]:
     if len(path) == 1:
-        return list(dict.fromkeys(name.split(".")[0] for name in known))
-    return [name.split(".")[1] for name in known if name.startswith(f"{path[0]}.")]
+        return list(dict.fromkeys(name.split(".")[0] for name in all_fields()))
+    return [name.split(".")[1] for name in all_fields() if name.startswith(f"{path[0]}.")]

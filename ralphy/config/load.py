@@ -19,16 +19,14 @@ from typing import Any
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words, short
-from ralphy.config.file import read_values
+from ralphy.config.file import Layer, Value, read_values
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
-from ralphy.errors import InvalidInput
 from ralphy.files.safe_open import read_bounded
 
 _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
 _SHELL = re.compile(r"&&|\|\|?|;|&|\d?>>?|<|\d?>&\d|~/\S*|\$\w+\S*|\$\{\S+|\$\(\S*")
-_SUSPECT = re.compile(r"[&|;<>~$=]|^\s*cd\s")
 _ASSIGNMENT = re.compile(r"\w+=")
 
 
@@ -47,18 +45,6 @@ class Settings:
     untrusted: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    value: object
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    values: Mapping[str, _Value]
-    warnings: tuple[str, ...] = ()
-
-
 def load(
     repo: Path,
     feature_dir: Path | None,
@@ -72,13 +58,12 @@ def load(
     `flags` (dotted name → value; None is "not given").
     Raises InvalidInput, which names the file and line, the variable or the flag.
     """
-    known = all_fields()
-    defaults = {name: _Value(field.default, "default") for name, field in known.items()}
+    defaults = {name: Value(field.default, "default") for name, field in all_fields().items()}
     user, project, feature = (
-        _file_layer(path, _shown(path, repo), known) if path else _Layer({})
+        _file_layer(path, _shown(path, repo)) if path else Layer({})
         for path in (user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
     )
-    layers = [user, project, feature, _env_layer(env, known), _flag_layer(flags, known)]
+    layers = [user, project, feature, _env_layer(env), _flag_layer(flags)]
     warnings = [text for layer in layers for text in layer.warnings]
     merged = {**defaults, **user.values}
     loosening = {name: found.value for name, found in project.values.items()
@@ -89,17 +74,17 @@ def load(
     for layer in layers[3:]:
         merged.update(layer.values)
     preset = preset_of(merged["agent.preset"].value)
-    warnings += _replace_unknown_models(merged, known, preset)
+    warnings += _replace_unknown_models(merged, preset)
     for name, own in (("agent.command", preset.command), ("safety.network", preset.hosts)):
         if merged[name].source == "default":
-            merged[name] = _Value(own, merged["agent.preset"].source)
+            merged[name] = Value(own, merged["agent.preset"].source)
     config = _build(merged)
     warnings += _doubts(config)
     sources = {name: found.source for name, found in merged.items()}
     return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
 
 
-def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
+def _merge_project(merged: dict[str, Value], layer: Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
     """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
     for name, found in layer.values.items():
         floor = merged[name]
@@ -112,7 +97,7 @@ def _merge_project(merged: dict[str, _Value], layer: _Layer, untrusted: Mapping[
             merged[name] = found
 
 
-def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
+def _merge_feature(merged: dict[str, Value], layer: Layer) -> Iterable[str]:
     """Take a feature's settings over, but for those that are looser than what is in force without it."""
     for name, found in layer.values.items():
         floor = merged[name]
@@ -123,11 +108,11 @@ def _merge_feature(merged: dict[str, _Value], layer: _Layer) -> Iterable[str]:
             merged[name] = found
 
 
-def _refused(name: str, found: _Value, why: str) -> str:
+def _refused(name: str, found: Value, why: str) -> str:
     return f"{found.source}: {name}: {_said(found.value)} has no effect: {why}"
 
 
-def _named(name: str, layer: _Layer) -> str:
+def _named(name: str, layer: Layer) -> str:
     found = layer.values[name]
     return f"{found.source}: {name}: {_said(found.value)}"
 
@@ -164,27 +149,21 @@ def _shown(path: Path, repo: Path) -> str:
     return str(path.relative_to(repo)) if path.is_relative_to(repo) else str(path)
 
 
-def _file_layer(path: Path, where: str, known: Mapping[str, Field]) -> _Layer:
+def _file_layer(path: Path, where: str) -> Layer:
     data = read_bounded(path, 256 * 1024, where=where)
-    if data is None:
-        return _Layer({})
-    found = read_values(data, where, known)
-    return _Layer(
-        {name: _Value(value, f"{where}:{line}") for name, (value, line) in found.values.items()},
-        found.warnings,
-    )
+    return Layer({}) if data is None else read_values(data, where)
 
 
-def _env_layer(env: Mapping[str, str], known: Mapping[str, Field]) -> _Layer:
-    variables = {field.variable: field for field in known.values() if field.dotted != "checks"}
+def _env_layer(env: Mapping[str, str]) -> Layer:
+    variables = {field.variable: field for field in all_fields().values() if field.dotted != "checks"}
     values = {
         field.dotted: _given(field, env[name], name, parse_words) for name, field in variables.items() if name in env
     }
-    sections = tuple({f"{name.split('.')[0].upper()}_" for name in known if "." in name})
+    sections = tuple({f"{name.split('.')[0].upper()}_" for name in all_fields() if "." in name})
     strange = sorted(
         name for name in env if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)
     )
-    return _Layer(values, tuple(filter(None, (_misspelt(name, variables) for name in strange))))
+    return Layer(values, tuple(filter(None, (_misspelt(name, variables) for name in strange))))
 
 
 def _misspelt(name: str, variables: Iterable[str]) -> str:
@@ -193,27 +172,24 @@ def _misspelt(name: str, variables: Iterable[str]) -> str:
     return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
 
 
-def _flag_layer(flags: Mapping[str, object], known: Mapping[str, Field]) -> _Layer:
+def _flag_layer(flags: Mapping[str, object]) -> Layer:
     given = {name: value for name, value in flags.items() if value is not None}
-    for name in given:
-        if name not in known:
-            raise InvalidInput(f"{name} is not a setting", where="command line")
-    return _Layer({name: _given(known[name], value, "command line") for name, value in given.items()})
+    return Layer({name: _given(all_fields()[name], value, "command line") for name, value in given.items()})
 
 
-def _given(field: Field, value: Any, source: str, parse: Callable[[Field, Any], object] | None = None) -> _Value:
+def _given(field: Field, value: Any, source: str, parse: Callable[[Field, Any], object] | None = None) -> Value:
     """A value from a person's own hand; InvalidInput names its source."""
     try:
-        return _Value(accept(field, parse(field, value) if parse else value), source)
+        return Value(accept(field, parse(field, value) if parse else value), source)
     except UnfitError as error:
         raise error.at(source) from None
 
 
-def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field], preset: Preset) -> list[str]:
+def _replace_unknown_models(merged: dict[str, Value], preset: Preset) -> list[str]:
     """Put the default in the place of what is not a model's name: a name becomes an argument of a program."""
     warnings: list[str] = []
-    for name in (name for name in known if name.startswith("models.")):
-        found, default = merged[name], known[name].default
+    for name in (name for name in merged if name.startswith("models.")):
+        found, default = merged[name], all_fields()[name].default
         names = found.value if isinstance(found.value, tuple) else (found.value,)
         wrong = [model for model in names if not preset.models.fullmatch(str(model))]
         if not wrong:
@@ -221,7 +197,7 @@ def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field
         first = str(default[0] if isinstance(default, tuple) else default)
         first = first if preset.models.fullmatch(first) else preset.model
         kept = tuple(first if model in wrong else model for model in names)
-        merged[name] = _Value(kept if isinstance(found.value, tuple) else first, found.source)
+        merged[name] = Value(kept if isinstance(found.value, tuple) else first, found.source)
         if found.source == "default":
             continue
         listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
@@ -229,12 +205,12 @@ def _replace_unknown_models(merged: dict[str, _Value], known: Mapping[str, Field
     return warnings
 
 
-def _build(merged: Mapping[str, _Value]) -> Config:
+def _build(merged: Mapping[str, Value]) -> Config:
     defaults = Config()
     return Config(**{outer.name: _part(getattr(defaults, outer.name), outer.name, merged) for outer in fields(Config)})
 
 
-def _part(default: object, name: str, merged: Mapping[str, _Value]) -> Any:
+def _part(default: object, name: str, merged: Mapping[str, Value]) -> Any:
     if not is_dataclass(default):
         return merged[name].value
     section: Callable[..., object] = type(default)
@@ -254,13 +230,10 @@ def _doubts(config: Config) -> Iterable[str]:
 
 def _only_for_a_shell(command: str) -> str:
     """The first word of a command that only a shell understands, or "". What is quoted is for the program alone."""
-    if not _SUSPECT.search(command):
-        return ""
     try:
         words = shlex.split(command, posix=False)  # the quotes stay on
     except ValueError:
         return ""
     if words and (words[0] == "cd" or _ASSIGNMENT.match(words[0])):
         return words[0]
-    bare = command.split()
-    return next((word for word in words if word in bare and _SHELL.fullmatch(word)), "")
+    return next((word for word in words if _SHELL.fullmatch(word)), "")

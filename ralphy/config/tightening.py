@@ -48,39 +48,29 @@ PROGRAMS = ("agent.command", "agent.preset", "agent.env", "setup")
 # Only a value that somebody wrote down is a floor here: the default is a proposal, and a repository may propose more.
 AMOUNTS = ("limits.max_cost_usd", "limits.max_cost_per_story_usd", "limits.max_cost_per_run_usd")
 
+_COMMANDS = ("agent.command", "agent.preset", "setup", "lanes.dir", "notify.command", "notify.webhook",
+             "notify.webhook_secret_env")  # fmt: skip
+_LISTS = ("agent.env", "safety.network", "safety.ro_paths", "safety.writable", "lanes.bring", "lanes.keep",
+          "notify.apprise")  # fmt: skip
+_SWITCHES = ("safety.checks_network", "ci.auto_approve", "ci.auto_merge", "pr.auto_merge", "notify.desktop")
+_GATES = ("gates.clarify", "gates.spec", "gates.qa")
+_FINDINGS = tuple(f"verify.{one.name}" for one in fields(Verify) if one.type == "str")
+
 _RULES: Mapping[str, _Looser] = {
+    **dict.fromkeys(_COMMANDS, _differs),
+    **dict.fromkeys(_LISTS, _adds),
+    **dict.fromkeys(_SWITCHES, _switches_on),
+    **dict.fromkeys(AMOUNTS, _more),
+    **dict.fromkeys(_GATES, _ranked("auto", "human")),
+    **dict.fromkeys(_FINDINGS, _ranked("off", "flag", "reject")),
     "safety.level": _ranked("minimal", "moderate", "strict"),
     "safety.sandbox": _ranked("none", "auto", "bwrap"),
     "safety.secret_scan": _ranked("off", "warn", "auto", "block"),
-    "safety.network": _adds,
-    "safety.checks_network": _switches_on,
-    "safety.ro_paths": _adds,
-    "safety.writable": _adds,
-    "lanes.dir": _differs,
-    "lanes.bring": _adds,
-    "lanes.keep": _adds,
     "lanes.probe": _ranked("off", "warn", "stop"),
-    "gates.clarify": _ranked("auto", "human"),
-    "gates.spec": _ranked("auto", "human"),
-    "gates.qa": _ranked("auto", "human"),
-    "ci.auto_approve": _switches_on,
-    "ci.auto_merge": _switches_on,
-    "pr.auto_merge": _switches_on,
     "git.hooks": _ranked("skip", "run"),
     "git.sign": _ranked("off", "auto"),
-    **{f"verify.{one.name}": _ranked("off", "flag", "reject") for one in fields(Verify) if one.type == "str"},
     "proof.parts": _ranked("off", "on"),
     "acceptance.tests": _ranked("off", "visible", "sealed"),
-    "agent.command": _differs,
-    "agent.preset": _differs,
-    "agent.env": _adds,
-    "setup": _differs,
-    "notify.desktop": _switches_on,
-    "notify.command": _differs,
-    "notify.webhook": _differs,
-    "notify.webhook_secret_env": _differs,
-    "notify.apprise": _adds,
-    **dict.fromkeys(AMOUNTS, _more),
 }
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.config.fields import all_fields
 from ralphy.config.file import read_values
 from ralphy.config.values import Check, Config
 from ralphy.detect.stack import StackReport, example_check
@@ -133,7 +132,7 @@ def _save(root: Path, found: StackReport) -> tuple[bool, str]:
         text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)
         replace_file(path, text.encode())
         return True, f"saved to a new {CONFIG}"
-    there = _settings_in(before)
+    there = read_values(before, CONFIG).plain()
     taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
     if taken:
         return False, f"kept {CONFIG}: it already has {taken}"
@@ -141,17 +140,12 @@ def _save(root: Path, found: StackReport) -> tuple[bool, str]:
     return True, f"saved to {CONFIG}"
 
 
-def _settings_in(data: bytes) -> dict[str, object]:
-    """The settings that a file has itself; InvalidInput names the line that is wrong."""
-    return {name: value for name, (value, _) in read_values(data, CONFIG, all_fields()).values.items()}
-
-
 def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
     """The file with the checks behind everything else, read again to be sure of it."""
     start = b"" if not before or before.endswith(b"\n") else b"\n"
     after = before + start + "\n".join(["", *check_lines(checks), ""]).encode()
     try:
-        if _settings_in(after).get("checks") == tuple(checks):
+        if read_values(after, CONFIG).plain().get("checks") == tuple(checks):
             return after
     except InvalidInput:
         pass  # such as a file in YAML's flow style, which has an end

@@ -17,8 +17,8 @@ from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.validity import CONFIG_BYTES, all_files, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
-from ralphy.config.file import read_values
 from ralphy.config.load import Settings, load, user_file
+from ralphy.config.strict_yaml import parse
 from ralphy.config.trust import accept as accept_settings
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
@@ -126,14 +126,12 @@ def set_(call: Invocation, key: str, value: str) -> int:
 
 def _typed(field: Field, text: str) -> Any:
     """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets."""
-    if field.dotted == "checks" or (text.lstrip().startswith(("[", "{")) and field.kind.startswith("tuple")):
-        section, _, key = field.dotted.rpartition(".")
-        document = f"{section}: {{{key}: {text}}}" if section else f"{key}: {text}"
-        return read_values(document.encode(), "VALUE", {field.dotted: field}).values[field.dotted][0]
+    is_yaml = field.kind.startswith("tuple") and text.lstrip().startswith(("[", "{"))
+    document = parse(text.encode(), "VALUE") if is_yaml or field.dotted == "checks" else None
     try:
-        return accept(field, parse_words(field, text))
+        return accept(field, document.root if document else parse_words(field, text))
     except UnfitError as error:
-        raise error.at("") from None
+        raise error.at(f"VALUE:{document.lines[error.inner]}" if document else "") from None
 
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:

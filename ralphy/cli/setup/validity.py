@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.config.fields import all_fields
 from ralphy.config.file import read_values
 from ralphy.config.load import load
 from ralphy.config.trust import accept
@@ -183,7 +182,7 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    found = read_values(_bytes(path, shown, CONFIG_BYTES), shown, all_fields())
+    found = read_values(_bytes(path, shown, CONFIG_BYTES), shown)
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 
