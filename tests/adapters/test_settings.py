@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
 
@@ -315,29 +316,23 @@ def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: by
     assert loaded(tmp_path, text).config.setup == "a"
 
 
+@pytest.mark.parametrize(
+    ("put", "said"),
+    [
+        (os.mkfifo, "not a regular file"),
+        (os.mkdir, "not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+        (lambda path: path.symlink_to(path.name), "cannot be read"),
+    ],
+    ids=["a pipe", "a folder", "a device", "a circle of links"],
+)
 @pytest.mark.fault("I2x")
-def test_a_pipe_in_the_files_place_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_what_is_no_file_in_its_place_is_refused_and_not_waited_for(
+    tmp_path: Path, put: Callable[[Path], object], said: str
+) -> None:
     (tmp_path / ".ralphy").mkdir()
-    os.mkfifo(tmp_path / ".ralphy" / "config.yaml")
-    with pytest.raises(InvalidInput, match="not a regular file"):
-        load(tmp_path, None, env={})
-
-
-def test_a_folder_or_a_device_in_the_files_place_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / ".ralphy" / "config.yaml"
-    file.mkdir(parents=True)
-    with pytest.raises(InvalidInput, match="not a regular file"):
-        load(tmp_path, None, env={})
-    file.rmdir()
-    file.symlink_to("/dev/zero")
-    with pytest.raises(InvalidInput, match="not a regular file"):
-        load(tmp_path, None, env={})
-
-
-def test_a_circle_of_links_is_refused(tmp_path: Path) -> None:
-    (tmp_path / ".ralphy").mkdir()
-    (tmp_path / ".ralphy" / "config.yaml").symlink_to("config.yaml")
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    put(tmp_path / ".ralphy" / "config.yaml")
+    with pytest.raises(InvalidInput, match=said):
         load(tmp_path, None, env={})
 
 
@@ -368,21 +363,16 @@ def test_the_file_of_the_other_tool_of_this_name_is_named_and_does_not_stop(tmp_
     assert "ignored: project.language, commands, rules, boundaries (" in warning
 
 
-def test_a_command_that_needs_a_shell_is_doubted(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "checks: [{name: all, run: npm run build && npm test}]\n")
-    assert found.warnings == ("checks.all: && does nothing without a shell; use sh -c '…', or two checks",)
-
-
-NEEDS_A_SHELL = {"cd web": "cd", "CI=1 npm test": "CI=1", "npm test 2>&1": "2>&1", "~/bin/check": "~/bin/check",
+NEEDS_A_SHELL = {"npm run build && npm test": "&&",
+                 "cd web": "cd", "CI=1 npm test": "CI=1", "npm test 2>&1": "2>&1", "~/bin/check": "~/bin/check",
                  "x $ARGS": "$ARGS", "x ${ARGS}": "${ARGS}", "npm test | tee log": "|", "a ; b": ";"}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", NEEDS_A_SHELL)
-def test_so_is_each_word_that_only_a_shell_knows(tmp_path: Path, command: str) -> None:
+def test_a_word_that_only_a_shell_knows_is_doubted(tmp_path: Path, command: str) -> None:
     found = loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n")
-    assert [warning.split(" does nothing")[0] for warning in found.warnings] == [
-        f"checks.all: {NEEDS_A_SHELL[command]}"
-    ]
+    said = f"checks.all: {NEEDS_A_SHELL[command]} does nothing without a shell; use sh -c '…', or two checks"
+    assert found.warnings == (said,)
 
 
 @pytest.mark.parametrize(

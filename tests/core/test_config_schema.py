@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ralphy.agents.presets import PRESETS
 from ralphy.config.fields import accept, all_fields, check_fields
@@ -46,8 +47,6 @@ CHECK_NODES: dict[str, dict[str, Any]] = SCHEMA["properties"]["checks"]["items"]
 
 
 def test_the_schema_is_valid_draft_2020_12() -> None:
-    from jsonschema import Draft202012Validator
-
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$id"] == "https://ralphy.dev/schemas/config.schema.json"
 
@@ -78,8 +77,6 @@ def test_a_checks_default_timeout_is_that_of_its_dataclass() -> None:
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_a_setting_has_a_description_and_an_example_that_is_accepted(name: str) -> None:
-    from jsonschema import Draft202012Validator
-
     node, field = LEAVES[name], all_fields()[name]
     assert node["description"].endswith(".")
     for example in node["examples"]:
