@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 from ralphy.documents.criteria import titled_lists
 from ralphy.pipeline.model import Story
+from ralphy.text.first_few import first_few
 from ralphy.text.plain_text import printable
 
 MOST_BYTES = 64 * 1024
 _MOST_PATTERNS = 60
 _MOST_LEARNINGS = 4000
 _MOST_PATTERN = 300
-_MOST_NAMES = 2000
+_MOST_NAME = 200
 _ENTRY = re.compile(r"^(?=## \[)", re.M)
 _UNNAMED = re.compile(r"^Run: (\S+)\n(?!Commit: )", re.M)
 _PATTERN = re.compile(r"^\s*[-*]\s*pattern:\s*(\S.*)$", re.I | re.M)
@@ -46,9 +47,7 @@ class ProgressEntry:
     learnings: str = ""
 
     def render(self) -> str:
-        files = _line(", ".join(self.files[:20]))[:_MOST_NAMES] + (
-            f" and {len(self.files) - 20} more" if len(self.files) > 20 else ""
-        )
+        files = first_few([_line(name)[:_MOST_NAME] for name in self.files], 20)
         lines = [
             f"## [{self.at}] - {self.story} (attempt {self.attempt}/{self.max_attempts}) - {self.status}",
             f"Iteration: {self.iteration}",
