@@ -24,6 +24,7 @@ NIGHT = ("From", "To", "Lane", "Work", "Attempt", "Model", "Result")
 COST = ("Of", "Model", "Runs", "Time", *TOKENS.values(), "Cost")
 _MOST_ROWS = 200
 _HEAD = "## Appendix: "
+_DOUBTS = {"no": "not met", "unknown": "unknown"}  # what a review may say of a criterion, but for yes
 _MATRIX = "What proves each criterion"
 # What would begin emphasis, a link, HTML, an entity or the next cell; what stands in code is shown as it is anyway.
 _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
@@ -46,9 +47,13 @@ def in_markdown(report: Report, clock: Clock) -> str:
 
 def with_appendix(text: str, rows: Sequence[Row]) -> str:
     """A document with the matrix behind it, in place of the one that it may have had."""
-    own = re.split(rf"^{re.escape(_HEAD)}", text, maxsplit=1, flags=re.M)[0].rstrip()
-    lines = _table(MATRIX, matrix_rows(rows))
+    own, lines = without_appendix(text), _table(MATRIX, matrix_rows(rows))
     return "\n\n".join([own, *([f"{_HEAD}{_MATRIX}\n\n" + "\n".join(lines)] if lines else [])]) + "\n"
+
+
+def without_appendix(text: str) -> str:
+    """A document as it was handed in."""
+    return re.split(rf"^{re.escape(_HEAD)}", text, maxsplit=1, flags=re.M)[0].rstrip()
 
 
 def summary(night: Past) -> str:
@@ -86,8 +91,9 @@ def landed_rows(done: Sequence[Landed]) -> Rows:
 
 def matrix_rows(rows: Sequence[Row]) -> Rows:
     for row in rows:
-        unmet = f" (not met: {row.note})" if row.met == "no" else ""
-        yield f"{row.id} {row.criterion}".strip() + unmet, row.test or "none", row.before, row.after, row.commit
+        doubt = _DOUBTS.get(row.met, "")
+        said = f" ({doubt}: {row.note})" if doubt and row.note else f" ({doubt})" if doubt else ""
+        yield f"{row.id} {row.criterion}".strip() + said, row.test or "none", row.before, row.after, row.commit
 
 
 def night_rows(report: Report, clock: Clock) -> Rows:

@@ -18,9 +18,6 @@ from ralphy.pipeline.stories import proved_criteria
 from ralphy.pipeline.verification import is_proved, is_unverified
 
 CRITERIA = "acceptanceCriteria"
-_PLACE = "## Criteria"
-_MARK = "<!-- what follows is written by Ralphy -->"
-_SHOWN = {"yes": "yes", "no": "**no**", "unknown": "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,29 +172,3 @@ def noted(prd: Prd, report: QaReport) -> list[Document]:
     digests = {one.id: one.item.digest for one in criteria_to_review(prd)}
     return [{"id": answer.id, "met": answer.met, "words": digests[answer.id]}
             for answer in report.criteria or () if answer.id in digests]  # fmt: skip
-
-
-def with_table(text: str, report: QaReport, asked: Sequence[Criterion]) -> str:
-    """A report's text with the criteria as a table below the prose, for people."""
-    parts = [as_handed_in(text)]
-    if report.criteria and asked:
-        said = {answer.id: answer for answer in report.criteria}
-        rows = [_row(one, said[one.id]) for one in asked if one.id in said]
-        table = "\n".join([_PLACE, "", "| criterion | | met | shown by |", "|---|---|---|---|", *rows])
-        parts += [_MARK, table]
-    return "\n\n".join(parts) + "\n"
-
-
-def as_handed_in(text: str) -> str:
-    """A report's text without what Ralphy adds below it."""
-    return text.split(_MARK)[0].rstrip()
-
-
-def _row(one: Criterion, answer: CriterionAnswer) -> str:
-    shown = "; ".join(part for part in (", ".join(answer.tests), answer.note) if part)
-    return f"| {one.id} | {_cell(str(one.item))} | {_SHOWN[answer.met]} | {_cell(shown)} |"
-
-
-def _cell(text: str, most: int = 160) -> str:
-    line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-    return line if len(line) <= most else f"{line[:most].rstrip()}…"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from ralphy.documents.report import Report, matrix, report_of
+from ralphy.documents.report import Report, Row, matrix, report_of
 from ralphy.documents.report_page import in_html
-from ralphy.documents.report_text import in_markdown, with_appendix
+from ralphy.documents.report_text import in_markdown, with_appendix, without_appendix
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import History
 from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport, Snapshot, Tree
@@ -176,3 +176,12 @@ def test_an_appendix_takes_the_place_of_the_one_before() -> None:
     once = with_appendix("# Report\n\nWell done.\n", rows)
     assert once.startswith("# Report\n\nWell done.\n\n## Appendix: What proves each criterion\n\n| Criterion |")
     assert with_appendix(once, rows) == once
+    assert without_appendix(once) == "# Report\n\nWell done."
+
+
+def test_what_a_review_could_not_tell_stands_beside_its_criterion() -> None:
+    rows = [Row("US-001.1", "Adds | up", "", "", "", "c1", met="unknown"), Row("US-001.2", "Rounds", "t", "", "", "c1",
+                                                                               met="no", note="never")]  # fmt: skip
+    shown = with_appendix("# Report\n", rows)
+    assert "| US-001.1 Adds \\| up (unknown) | none |" in shown
+    assert "| US-001.2 Rounds (not met: never) | t |" in shown

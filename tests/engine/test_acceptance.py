@@ -100,7 +100,7 @@ def test_a_visible_night(tmp_path: Path) -> None:
     assert rows(project, "US-002")[0] == [1, "test_div", "red", "green"]
     assert project.story("US-001")["evidence"]["proved_criteria"] == [1]
     assert "    - [x] The result is right\n    - [ ]" in project.read("TASKS.md")
-    assert "| US-001.1 | The result is right | yes | a test of its own shows it |" in project.read("QA_REPORT.md")
+    assert "{id: US-001.1, met: 'yes', note: a test of its own shows it}" in project.read("QA_REPORT.md")
     blind = "acceptance: US-001.2 tests/acceptance/test_mul.py::test_there passes without the story's code"
     assert blind in project.story("US-001")["evidence"]["warnings"]
     assert project.code(f"{project.path}/ACCEPTANCE.md").strip() == DOCUMENT.strip()

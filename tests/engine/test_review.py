@@ -46,7 +46,7 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
     assert "    - [x] AC1: Hashed\n    - [x] Unique\n" in project.read("TASKS.md")
     report = project.read("QA_REPORT.md")
     assert "id: F1" in report and "state: resolved" in report
-    assert "| US-001.2 | Unique | yes |  |" in report
+    assert "- {id: US-001.2, met: 'yes'" in report and "| US-001.2 Unique | none |" in report
     assert_clean(project)
 
     project.switch()

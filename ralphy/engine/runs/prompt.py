@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ralphy.documents.review import as_handed_in
+from ralphy.documents.report_text import without_appendix
 from ralphy.engine.feature import documents
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.verify.acceptance import acceptance_of
@@ -138,7 +138,7 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
         "reviewed_commit": now.since,
         "scope_is_frozen": now.is_frozen,
         "evidence": "\n".join([*_steering(s.prd), *map(_evidence, prd.stories)]),
-        "qa_report": as_handed_in(documents.text(w, QA.document)),
+        "qa_report": without_appendix(documents.text(w, QA.document)),
     }
 
 

@@ -22,7 +22,7 @@ def reviewed(s: Snapshot, taken: Taken) -> Taken:
         raise InvalidInput(f"the criteria have no answer for {', '.join(missing[:20])}", where=QA.document,
                            hint="add {id: US-001.1, met: yes, no or unknown, tests: [names]} for each")  # fmt: skip
     counts = review.settled(report, asked, s.qa, known)
-    text = with_front_matter(counts, review.with_table(text, counts, asked), QA.document)
+    text = with_front_matter(counts, text, QA.document)
     stories = [story.id for story in s.prd.stories if story.is_completed]
     record = {"at": s.tree.head, "round": now.number, "since": now.since, "frozen": now.is_frozen, "stories": stories,
               "criteria": review.noted(s.prd, counts)}  # fmt: skip
