@@ -34,7 +34,7 @@ def play(argv: list[str]) -> int:
         flags = read_flags(argv)
         context = read_context(os.environ, _read_prompt(flags), Path.cwd())
         signals.install()
-        turn = load_turn(context, flags)
+        turn = load_turn(context)
     except InvalidInput as problem:
         hint = f"  {problem.hint}\n" if problem.hint else ""
         sys.stderr.write(f"Error: {problem}\n{hint}")

@@ -8,20 +8,17 @@ import os
 import sys
 from pathlib import Path
 
-from ralphy.errors import InvalidInput
 from ralphy.files.git_places import common_of, find_root
 from ralphy.rehearsal.context import Context
 
-SESSIONS_KEPT = 500
 
-
-def number_of_run(context: Context, session: str) -> int:
+def number_of_run(context: Context) -> int:
     """The number from the state file, from 1; the caller's number where there is none or it cannot be written."""
     path = state_path(context.cwd)
     if path is None:
         return context.number
     try:
-        return count_run(path, context.key, session)
+        return count_run(path, context.key)
     except OSError as problem:
         sys.stderr.write(f"Warning: {path} cannot be written ({problem.strerror}): the caller's count is used.\n")
         return context.number
@@ -35,28 +32,21 @@ def state_path(cwd: Path) -> Path | None:
     return Path(common_of(found[1])) / "rehearsal.json" if found else None
 
 
-def count_run(path: Path, key: str, session: str = "") -> int:
-    """Count one more run of `key`. A file that is damaged counts from zero.
-
-    `session` is remembered when it is given; InvalidInput when it was used before.
-    """
+def count_run(path: Path, key: str) -> int:
+    """Count one more run of `key`. A file that is damaged counts from zero."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        runs, sessions = _counted(file.read())
-        if session in sessions:
-            raise InvalidInput(f"Session ID {session} is already in use.")
+        runs = _counted(file.read())
         runs[key] = number = runs.get(key, 0) + 1
-        kept = [*sessions, session][-SESSIONS_KEPT:] if session else sessions
         file.truncate(0)
-        file.write(json.dumps({"runs": runs, "sessions": kept}, indent=1) + "\n")
+        file.write(json.dumps({"runs": runs}, indent=1) + "\n")
     return number
 
 
-def _counted(text: str) -> tuple[dict[str, int], list[str]]:
+def _counted(text: str) -> dict[str, int]:
     try:
-        state = json.loads(text)
-        return dict(state["runs"]), list(state["sessions"])
+        return dict(json.loads(text)["runs"])
     except (ValueError, KeyError, TypeError):
-        return {}, []
+        return {}

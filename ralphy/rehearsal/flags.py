@@ -16,7 +16,7 @@ Stands where `claude` stands and plays a scenario: RALPHY_REHEARSAL, else .ralph
 else a default that works on any repository. Nothing is sent anywhere and nothing is spent.
 """
 MODELS = {"opus": "claude-opus-4-8", "sonnet": "claude-sonnet-5", "haiku": "claude-haiku-4-5-20251001"}
-FORMATS = ("text", "json", "stream-json")
+FORMATS = ("text", "stream-json")
 MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 SKIPS = "--dangerously-skip-permissions"
 # Taken and ignored: what they ask for makes no difference to a rehearsal.
@@ -46,16 +46,12 @@ class _Parser(ArgumentParser):
 
 
 def read_flags(argv: list[str]) -> Namespace:
-    """The command line, with the prompt's `words`; InvalidInput where the real CLI would refuse it.
-
-    `new_session` is the session id that must not have been used before, if any.
-    """
+    """The command line, with the prompt's `words`; InvalidInput where the real CLI would refuse it."""
     flags = _parser().parse_intermixed_args(argv)
     if not flags.print:
         raise InvalidInput("The rehearsal agent has no interactive mode", hint="use -p/--print")
     if flags.output_format == "stream-json" and not flags.verbose:
         raise InvalidInput("When using --print, --output-format=stream-json requires --verbose")
-    flags.new_session = "" if flags.no_session_persistence else str(flags.session_id or "")
     flags.session_id = str(flags.session_id or flags.resume or uuid.uuid4())
     flags.model = MODELS.get(flags.model, flags.model)
     flags.tools = " ".join(flags.tools).replace(",", " ").split()

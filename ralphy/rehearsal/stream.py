@@ -32,9 +32,7 @@ class Stream:
         self.tokens: dict[str, int] = {}
         self.cost_usd = 0.0
         self.is_open = False
-        self._format: str = flags.output_format
-        self._is_verbose: bool = flags.verbose
-        self._kept: list[Line] = []
+        self._is_text: bool = flags.output_format == "text"
         self._signals = signals
         self._open_call = ""
         self._message = ""
@@ -112,19 +110,12 @@ class Stream:
                 view = view[os.write(STDOUT, view) :]
 
     def _put(self, line: Line) -> None:
-        """Print the line; the formats `text` and `json` print only at the end."""
-        if self._format == "stream-json":
-            self._put_json(line)
-            return
-        self._kept.append(line)
-        if line["type"] == "result" and self._format == "json":
-            self._put_json(self._kept if self._is_verbose else line)
+        """Print the line; the format `text` has the result's words alone."""
+        if not self._is_text:
+            self.put_bytes(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         elif line["type"] == "result":
             text = line.get("result") or "; ".join(line.get("errors", ()))
             self.put_bytes(f"{text}\n".encode())
-
-    def _put_json(self, value: Line | list[Line]) -> None:
-        self.put_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
     def _answer(self, block: Line) -> None:
         """Print a block of the model's answer."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.conftest import AGENT, PATIENCE_S, Played, Rehearse
+from tests.rehearsal.conftest import PATIENCE_S, Played, Rehearse
 
 CAPTURED = Path(__file__).parents[1] / "streams"
 FREE = {"tools", "slash_commands", "agents", "skills", "plugins"}
@@ -158,18 +158,6 @@ def test_a_run_cut_off_by_its_flags_looks_like_the_real_one(
     assert played.code == 1
     if flags:
         assert played.result["errors"] == real[-1]["errors"]
-
-
-def test_the_json_format_is_all_lines_and_without_verbose_the_result_alone(rehearse: Rehearse) -> None:
-    whole = json.loads(rehearse({"say": "done"}, "--output-format", "json").stdout)
-    assert kinds(whole) == ["system/init", "assistant/", "result/success"]
-    bare = [*AGENT, "-p", "--output-format", "json"]
-    ended = subprocess.run(
-        bare, cwd=rehearse.cwd, env=rehearse.environ({"say": "x"}), input=b"Do.", capture_output=True
-    )
-    alone = json.loads(ended.stdout)
-    assert is_within(shape(alone), shape(captured("output_format_json")[0]))
-    assert shape(alone) == shape(whole[-1])
 
 
 def test_an_interrupt_in_a_command_looks_like_the_real_one(
