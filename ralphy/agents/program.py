@@ -12,7 +12,7 @@ from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import Command
-from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.sandbox.bubblewrap import Sandbox, command_inside
 
 MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20
@@ -57,9 +57,7 @@ class RunFiles:
 
 def command_of(argv: Sequence[str], request: AgentRequest, sandbox: Sandbox | None) -> Command:
     """A command line as it is started: inside the walls, if there are any. Its input is to come."""
-    words = tuple(sandbox.around(argv, request.env, request.outbox)) if sandbox else tuple(argv)
-    filtered = sandbox.filter if sandbox and sandbox.is_around(words) else b""
-    return Command(words, request.cwd, request.env, request.deadline_s, filter=filtered)
+    return command_inside(sandbox, argv, Path(request.cwd), request.env, request.deadline_s)
 
 
 def _write_private(path: Path, data: bytes) -> None:

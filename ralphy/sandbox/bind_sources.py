@@ -9,8 +9,6 @@ see empty folders.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,13 +35,15 @@ class BindSources:
         """The options, from the state of the tree now. EnvironmentProblem names a link that must not be followed."""
         for folder, path in self.sources:
             _refuse(_link_at(folder, path))
-        links = {path: _link_at(self.root, path) for path in self.kept}
-        if self.is_closed:
-            _refuse(*links.values())
-        kept = [path for path, link in links.items() if not link]
-        for path in kept:
-            with suppress(FileExistsError):
-                path.mkdir(parents=True)
+        kept = list[Path]()
+        for path in self.kept:
+            link = _link_at(self.root, path)
+            if self.is_closed:
+                _refuse(link)
+            if link is None:
+                with suppress(FileExistsError):
+                    path.mkdir(parents=True)
+                kept.append(path)
         for folder in _above(self.root, kept):
             yield from ("--bind", str(folder), self._inside(folder))
         for path in kept:
@@ -61,20 +61,12 @@ def _above(root: Path, paths: Sequence[Path]) -> Iterator[Path]:
 
 def _link_at(root: Path, path: Path) -> Path | None:
     """The first link on the way from the root to a path, the path included."""
-    place = root
-    for part in path.relative_to(root).parts:
-        place /= part
-        try:
-            mode = os.lstat(place).st_mode
-        except OSError:
-            return None
-        if stat.S_ISLNK(mode):
-            return place
-    return None
+    on_the_way = [path, *(folder for folder in path.parents if folder.is_relative_to(root) and folder != root)]
+    return next((place for place in reversed(on_the_way) if place.is_symlink()), None)
 
 
-def _refuse(*links: Path | None) -> None:
-    for link in filter(None, links):
+def _refuse(link: Path | None) -> None:
+    if link:
         raise EnvironmentProblem("is a symbolic link: the sandbox would follow it out of the repository",
                                  where=str(link),
                                  hint="check where it leads, then replace it with a folder or delete it")  # fmt: skip

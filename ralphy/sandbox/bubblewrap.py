@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
-from ralphy.processes.command import FILTER_AT, NotStarted
+from ralphy.processes.command import FILTER_AT, Command, NotStarted
 from ralphy.sandbox.bind_sources import BindSources
 from ralphy.sandbox.machine import Machine, Mounts, options, own_devices
 from ralphy.sandbox.syscall_filter import syscall_filter
@@ -46,13 +46,17 @@ _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"
 CONTROL = (".ralphy", ".claude", ".mcp.json")
 
 
+def _same(path: Path) -> Path:
+    return path
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
 
     Commands are started in `root`, and so are those that name their program by a relative path. `sources` are looked
     at for each start; `last` are options behind all binds; `filter` is the filter of system calls. `outside` says where
-    a path lies that programs inside see; None where they see the machine's own.
+    a path lies that programs inside see.
     """
 
     prefix: tuple[str, ...]
@@ -61,25 +65,19 @@ class Sandbox:
     sources: BindSources | None = None
     last: tuple[str, ...] = ()
     filter: bytes = b""
-    outside: Callable[[Path], Path] | None = None
+    outside: Callable[[Path], Path] = _same
 
     def around(
         self, argv: Sequence[str], env: Mapping[str, str], shared: str = "", filter_at: int = FILTER_AT
     ) -> tuple[str, ...]:
-        """The command line inside; one whose program does not exist is left to fail by itself, and be named so.
+        """The command line inside. `shared` is a folder that the program may write to; the filter is to be readable at
+        `filter_at`.
 
-        `shared` is a folder that the program may write to. The filter is to be readable at `filter_at`.
-        EnvironmentProblem when something that would be bound became a link; NotStarted for a program that is not in the
-        tree that is shown at `root`.
+        EnvironmentProblem when something that would be bound became a link; NotStarted for a program that is not there.
         """
-        found = self._program(argv[0], env) if argv else None
-        if found is None:
-            return tuple(argv)
-        return self.enclosed((str(found), *argv[1:]), shared, filter_at)
+        return self.enclosed((str(self._program(argv[0], env)), *argv[1:]), shared, filter_at)
 
-    def _program(self, name: str, env: Mapping[str, str]) -> Path | None:
-        if self.outside is None:
-            return program_at(name, self.root, env)
+    def _program(self, name: str, env: Mapping[str, str]) -> Path:
         places = [self.root] if "/" in name else [self.root / at for at in _path(env)]
         for place in places:  # what lies in the tree is looked at by its name alone: a link may lead anywhere
             at = Path(os.path.normpath(place / name))
@@ -95,13 +93,18 @@ class Sandbox:
         filtered = ("--seccomp", str(filter_at)) if self.filter else ()
         return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, *argv)
 
-    def is_around(self, argv: Sequence[str]) -> bool:
-        """Does this command line begin with it?"""
-        return tuple(argv[: len(self.prefix)]) == self.prefix
-
 
 def _path(env: Mapping[str, str]) -> list[str]:
     return [at for at in env.get("PATH", os.defpath).split(os.pathsep) if at]
+
+
+def command_inside(
+    sandbox: Sandbox | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadline_s: float, shared: str = ""
+) -> Command:
+    """A program inside its walls, if there are any; `shared` is a folder that it may write to."""
+    if sandbox is None:
+        return Command(tuple(argv), str(cwd), env, deadline_s)
+    return Command(sandbox.around(argv, env, shared), str(cwd), env, deadline_s, filter=sandbox.filter)
 
 
 def run_inside(

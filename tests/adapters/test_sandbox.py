@@ -141,31 +141,30 @@ def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
     assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")
 
 
-@pytest.mark.parametrize(
-    "attempt",
-    [
-        "mv .git .hidden",
-        "echo HACK > docs/features/login/prd.json",
-        "mv evil docs/features/login/prd.json",
-        "rm docs/features/login/prd.json",
-        "touch docs/features/login/APPROVED",
-        "touch docs/features/login/.ralphy/x",
-        "mv docs/features/login elsewhere",
-        "mv docs/features elsewhere",
-        "mv docs elsewhere",
-        "touch .ralphy/config.yaml",
-        "umount docs/features/login",
-        "mount -o remount,rw,bind docs/features",
-        "unshare -rm sh -c 'mount -o remount,rw,bind docs/features; echo HACK > docs/features/login/prd.json'",
-        "unshare -rm sh -c 'umount docs/features; echo HACK > docs/features/login/prd.json'",
-    ],
+FORBIDDEN = (
+    "mv .git .hidden",
+    "echo HACK > docs/features/login/prd.json",
+    "mv evil docs/features/login/prd.json",
+    "rm docs/features/login/prd.json",
+    "touch docs/features/login/APPROVED",
+    "touch docs/features/login/.ralphy/x",
+    "mv docs/features/login elsewhere",
+    "mv docs/features elsewhere",
+    "mv docs elsewhere",
+    "touch .ralphy/config.yaml",
+    "umount docs/features/login",
+    "mount -o remount,rw,bind docs/features",
+    "unshare -rm sh -c 'mount -o remount,rw,bind docs/features; echo HACK > docs/features/login/prd.json'",
+    "unshare -rm sh -c 'umount docs/features; echo HACK > docs/features/login/prd.json'",
 )
+
+
 @pytest.mark.fault("A4")
 @pytest.mark.attempt(12, 14)
-def test_what_is_trusted_cannot_be_changed(place: Box, attempt: str) -> None:
+def test_what_is_trusted_cannot_be_changed(place: Box) -> None:
     (place.tree / "evil").write_text("HACK")
-    code, words = place.runs("sh", "-c", attempt)
-    assert code != 0, words
+    done = {attempt: place.runs("sh", "-c", attempt) for attempt in FORBIDDEN}
+    assert {attempt: words for attempt, (code, words) in done.items() if code == 0} == {}
     for at in (place.root, place.tree):
         assert (at / "docs" / "features" / "login" / "prd.json").read_text() == "{}"
         assert not (at / "docs" / "features" / "login" / "APPROVED").exists()

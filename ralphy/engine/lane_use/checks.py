@@ -19,7 +19,6 @@ from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.workspace.environment import SETUP, check_environment
 from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused
-from ralphy.engine.workspace.safety_level import command_inside
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem
@@ -27,6 +26,7 @@ from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.capture import capture
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import Allowance, Bounds
+from ralphy.sandbox.bubblewrap import command_inside
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ralphy.documents.feature_folder import MARKERS, artifact_names
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.processes.command import Command
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import Sandbox, bare_sandbox, find, why_not, why_not_found
+from ralphy.sandbox.bubblewrap import bare_sandbox, find, why_not, why_not_found
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
 SETTINGS = "settings"  # the folder in Git's own, beside Ralphy's state, of the settings that agents run with
@@ -27,15 +26,6 @@ def expanded(w: Workspace, names: Sequence[str]) -> tuple[Path, ...]:
     """Paths of the settings; `~` is the person's home."""
     home = w.env.get("HOME", "/")
     return tuple(Path(f"{home}{name[1:]}" if name == "~" or name.startswith("~/") else name) for name in names)
-
-
-def command_inside(
-    sandbox: Sandbox | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadline_s: float, shared: str = ""
-) -> Command:
-    """A program inside its walls; `shared` is a folder that it may write to."""
-    if sandbox is None:
-        return Command(tuple(argv), str(cwd), env, deadline_s)
-    return Command(sandbox.around(argv, env, shared), str(cwd), env, deadline_s, filter=sandbox.filter)
 
 
 def own_place(w: Workspace) -> str:
