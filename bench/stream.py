@@ -95,7 +95,7 @@ def _adapter(command: tuple[str, ...], folder: Path) -> float:
     request = AgentRequest(run="run", cwd=str(folder), run_dir=str(folder / "run"), model="m",
                            deadline_s=120.0, session="s", env=dict(os.environ))  # fmt: skip
     began = time.perf_counter()
-    result = Claude(command, Supervisor()).run(request, "go", lambda _: None)
+    result = Claude(command, Supervisor()).prepared(request, lambda _: None)("go")
     took = time.perf_counter() - began
     if result.outcome is not Outcome.SUCCEEDED:
         sys.exit(f"the run ended as {result.outcome.value}: {result.detail}")

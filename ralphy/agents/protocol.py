@@ -85,7 +85,6 @@ class AgentRequest:
     deadline_s: float
     session: str
     env: Mapping[str, str]
-    tools: tuple[str, ...] = ()
     max_cost_usd: float | None = None
     system_prompt_file: str = ""
     settings: str = ""
@@ -95,26 +94,20 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """`text` is the agent's last message, `structured` the object it gave beside it; `retry_at` is epoch
-    seconds, for LIMITED; `limit` is the provider's last word on it; `complete` that a result line reported success.
-    `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials` the tools of
-    the calls that were refused, `over_budget` that the program ended it at the dollars that it was given.
+    """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the provider's last
+    word on it. `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials`
+    the tools of the calls that were refused, `over_budget` that the program ended it at the dollars that it was given.
     `background` names the work that was still open in the background when the run ended ("" if none was)."""
 
     outcome: Outcome
     text: str = ""
-    structured: Mapping[str, Any] | None = None
     detail: str = ""
-    complete: bool = False
     cost_usd: float = 0.0
     cost_known: bool = True
     tokens: Tokens = field(default_factory=Tokens)
-    turns: int = 0
-    session: str = ""
     retry_at: float | None = None
     limit: RateLimit | None = None
     duration_s: float = 0.0
-    returncode: int | None = None
     trigger: str = ""
     warnings: int = 0
     denials: tuple[str, ...] = ()

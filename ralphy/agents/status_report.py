@@ -102,13 +102,12 @@ class Claim:
         return f": {self.recommendation}" if self.recommendation else ""
 
 
-def read(text: str, structured: Mapping[str, Any] | None = None) -> Claim:
-    """The claim in an agent's last message: a JSON object if it is one, else the text, and its structured output."""
+def read(text: str) -> Claim:
+    """The claim in an agent's last message: a JSON object if it is one, else the text."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
     block, rest = _last_block(lines)
-    for value in (_object_in(text), structured):
-        for name, said in _json_fields(value).items():
-            block.setdefault(name, []).append(said)
+    for name, said in _json_fields(_object_in(text)).items():
+        block.setdefault(name, []).append(said)
     plain = _outside_code(lines)
     promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
     # A signal that stands alone after the block, or where there is none, counts as well; false wins.
@@ -160,9 +159,9 @@ def _unfinished(block: Mapping[str, Sequence[str]]) -> Iterator[str]:
     return (f"{name}: {word}" for name, word in said if word not in ("", _SIGNS[name][0], "NOT_RUN"))
 
 
-def _json_fields(value: Mapping[str, Any] | None) -> dict[str, str]:
+def _json_fields(value: Mapping[str, Any]) -> dict[str, str]:
     """The report's fields in an object, whatever the case of their names."""
-    said = {str(name).upper(): found for name, found in (value or {}).items()}
+    said = {str(name).upper(): found for name, found in value.items()}
     plain = (str, bool, int)
     return {name: str(said[name]).strip() for name in _NAMES if isinstance(said.get(name), plain)}
 

@@ -101,9 +101,8 @@ class Diary:
             ended = supervisor.run(given, hear, files.errors.add, should_stop=why_stop)
             files.close()
             outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED
-            return AgentResult(outcome, text=pages.goodbye, complete=bool(pages.goodbye), cost_usd=pages.cost_usd,
-                               tokens=pages.tokens, returncode=ended.returncode,
-                               duration_s=ended.duration_s)  # fmt: skip
+            return AgentResult(outcome, text=pages.goodbye, cost_usd=pages.cost_usd,
+                               tokens=pages.tokens, duration_s=ended.duration_s)  # fmt: skip
 
         return go
 

@@ -83,7 +83,7 @@ def with_event(lines: Lines_, at: int, chance: random.Random) -> Lines_:
         {"type": "result", "subtype": pick(["success", "error_max_turns", None]), "is_error": pick([True, False, None]),
          "terminal_reason": pick(["completed", "aborted_tools"]), "result": pick([*SAID, None]), "num_turns": pick(ODD),
          "total_cost_usd": pick(ODD), "api_error_status": pick([*ODD, 429, 529, 401, 413]), "usage": pick(ODD),
-         "modelUsage": {"m": {"inputTokens": pick(ODD)}}, "structured_output": pick(ODD),
+         "modelUsage": {"m": {"inputTokens": pick(ODD)}},
          "api_error": pick([*ODD, "usage_limit_reached"]), "api_error_type": pick(ODD), "stop_reason": pick(ODD)},
         {"type": "system", "subtype": "background_tasks_changed",
          "tasks": pick([[], [pick(ODD)], [{"task_id": "b1", "description": pick(ODD)}], pick(ODD)])},
@@ -167,7 +167,7 @@ def test_a_changed_stream_is_judged_by_what_it_says(seed: int, code: int | None,
         assert code == 0 or stopped
     if outcome is Outcome.LIMITED:
         assert any(may_be_limited(event) for event in events)
-    claim = read(transcript.text, transcript.structured)
+    claim = read(transcript.text)
     assert not (claim.is_complete and claim.holds_back)
 
 

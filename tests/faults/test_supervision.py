@@ -308,7 +308,7 @@ w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason
   b'"num_turns": 1, "result": "done"}\\\\n')
 '''
 request = AgentRequest("r", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
-result = Claude((sys.executable, "-I", "-S", "-c", program), Supervisor()).run(request, "do", lambda _: None)
+result = Claude((sys.executable, "-I", "-S", "-c", program), Supervisor()).prepared(request, lambda _: None)("do")
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))  # getrusage has the parent's, too
 print(result.outcome.value, int(peak.split()[1]) // 1024,
       sum(os.path.getsize(f"runs/r/{name}") for name in os.listdir("runs/r")) >> 20)

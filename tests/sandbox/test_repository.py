@@ -352,7 +352,7 @@ def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box) -> N
     request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ),
                            outbox=str(either.outbox))  # fmt: skip
     agent = Claude((interpreter(), "-I", "-S", "agent.py"), Supervisor(), sandbox=either.sandbox)
-    told = agent.run(request, "PROMPT", lambda _: None)
+    told = agent.prepared(request, lambda _: None)("PROMPT")
     assert told.text.startswith("PROMPT ["), told
     assert not {4, 0} & set(json.loads(told.text.removeprefix("PROMPT "))), told.text
     assert (run / "prompt.md").read_text() == "PROMPT"

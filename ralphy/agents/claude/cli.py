@@ -14,7 +14,6 @@ from ralphy.agents.claude.outcome import (
     ExitFacts,
     classify,
     ran_out_of_budget,
-    reports_success,
 )
 from ralphy.agents.claude.run_settings import ALONE
 from ralphy.agents.claude.stream import Transcript, parse
@@ -63,15 +62,12 @@ class Claude:
     should_stop: Question | None = None
     sandbox: Sandbox | None = None
 
-    def run(self, request: AgentRequest, prompt: str, on_activity: Listener) -> AgentResult:
-        """Run to the end, the deadline or a stop; trouble with the work is an outcome.
-
-        Raises EnvironmentProblem when the folder of the run cannot be written or the supervisor was lost.
-        """
-        return self.prepared(request, on_activity)(prompt)
-
     def prepared(self, request: AgentRequest, on_activity: Listener) -> Callable[[str], AgentResult]:
-        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs."""
+        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs.
+
+        It runs to the end, the deadline or a stop; trouble with the work is an outcome. Raises EnvironmentProblem when
+        the folder of the run cannot be written or the supervisor was lost.
+        """
         conversation = _Conversation(request, on_activity)
         command = command_of(self.frame(request), request, self.sandbox)
         return lambda prompt: self._converse(conversation, command, prompt)
@@ -80,7 +76,7 @@ class Claude:
         """The command line: nothing of the repository's own settings, hooks or servers is started."""
         argv = [*self.command, "-p", "--output-format", "stream-json", "--verbose"]
         argv += ["--include-partial-messages", "--dangerously-skip-permissions", "--model", request.model]
-        argv += ["--tools", ",".join(request.tools or TOOLS)]
+        argv += ["--tools", ",".join(TOOLS)]
         argv += ["--setting-sources", "user", "--strict-mcp-config", "--session-id", request.session]
         if request.keeps_no_session:
             argv.append("--no-session-persistence")
@@ -94,7 +90,7 @@ class Claude:
         data = prompt.encode(errors="replace")
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
-            return AgentResult(Outcome.TOO_LARGE, detail=detail, session=conversation.request.session)
+            return AgentResult(Outcome.TOO_LARGE, detail=detail)
         command = replace(command, stdin_path=conversation.files.begin(data))
         conversation.watch(self.thresholds, Bounds(self.allowed))
         try:
@@ -108,7 +104,7 @@ class Claude:
             conversation.finish()
         except NotStarted as error:
             detail = f"{error}: {error.hint} Or try it free: {FREE_TRY}" if error.hint else str(error)
-            return AgentResult(Outcome.FATAL, detail=detail, session=conversation.request.session)
+            return AgentResult(Outcome.FATAL, detail=detail)
         finally:
             conversation.close()
         return conversation.judge(ended)
@@ -195,18 +191,13 @@ class _Conversation:
         return AgentResult(
             outcome=outcome,
             text=transcript.text,
-            structured=transcript.structured,
             detail=detail,
-            complete=reports_success(transcript.result) and transcript.is_finished,
             cost_usd=transcript.cost_usd,
             cost_known=transcript.knows_its_cost,
             tokens=transcript.tokens,
-            turns=transcript.turns,
-            session=transcript.session or self.request.session,
             retry_at=retry_at,
             limit=transcript.limit,
             duration_s=ended.duration_s,
-            returncode=ended.returncode,
             trigger=ended.stopped or "",
             over_budget=ran_out_of_budget(transcript.result),
             warnings=self.watchdog.warnings if self.watchdog else 0,

@@ -7,7 +7,7 @@ for it after its result, and then calls the model again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.text.first_few import first_few
@@ -43,8 +43,7 @@ class BackgroundTasks:
         """A task began, in the foreground or not: it is the work of an open tool."""
         task, tool = text_of(event.get("task_id")), tools.get(text_of(event.get("tool_use_id")))
         if tool:
-            described = plain(text_of(event.get("description"))) or tool.name
-            self._begun[task] = OpenTool(described[:_SHOWN_CHARS], tool.since, tool.timeout_s)
+            self._begun[task] = replace(tool, name=_described(event) or tool.name)
             if task in self.open:
                 self.open[task] = self._begun[task]
 
@@ -52,15 +51,12 @@ class BackgroundTasks:
         """The whole list, as it is from now on."""
         listed = event.get("tasks")
         tasks = [mapping_of(task) for task in listed] if isinstance(listed, list) else []
+        before = {**self._begun, **self.open}
         self.open = {
-            name: self.open.get(name) or self._begun.get(name) or OpenTool(_shown(task), now)
+            name: before.get(name) or OpenTool(_described(task) or "a task", now)
             for task in tasks
             if (name := text_of(task.get("task_id")))
         }
-
-    def ended(self, event: Mapping[str, Any]) -> None:
-        """A task ended; the list says so in a line of its own."""
-        self._begun.pop(text_of(event.get("task_id")), None)
 
     @property
     def shown(self) -> str:
@@ -68,5 +64,5 @@ class BackgroundTasks:
         return first_few([tool.name for tool in self.open.values()], 3)
 
 
-def _shown(task: Mapping[str, Any]) -> str:
-    return plain(text_of(task.get("description")))[:_SHOWN_CHARS] or "a task"
+def _described(task: Mapping[str, Any]) -> str:
+    return plain(text_of(task.get("description")))[:_SHOWN_CHARS]

@@ -68,10 +68,8 @@ class Transcript:
         self.started = False
         self.closed = False
         self.working = True
-        self.session = ""
         self.key_source = ""
         self.last_event_at: float | None = None
-        self.results = 0
         self.result: Mapping[str, Any] | None = None
         self.cost_usd = 0.0
         self.answered = False
@@ -107,12 +105,6 @@ class Transcript:
         return said if said.strip() else self.last_text
 
     @property
-    def structured(self) -> Mapping[str, Any] | None:
-        """What the agent gave as structured output, if its program was asked for any."""
-        found = (self.result or {}).get("structured_output")
-        return found if isinstance(found, dict) else None
-
-    @property
     def knows_its_cost(self) -> bool:
         """A result line said it, or no model has answered yet."""
         return self.has_cost or not self.answered
@@ -134,7 +126,6 @@ class Transcript:
             self._count(event)
         if self.closed:
             return None
-        self.session = text_of(event.get("session_id")) or self.session
         match kind:
             case "assistant":
                 return self._assistant(event, now)
@@ -187,7 +178,6 @@ class Transcript:
     def _end(self, event: Mapping[str, Any]) -> Activity:
         """The end of a segment; a background task that finishes later begins another one."""
         self.working, self.started = False, True
-        self.results += 1
         self.result = event
         self.turns += count_of(event.get("num_turns"))
         self.open_tools.clear()
@@ -232,8 +222,6 @@ class Transcript:
                 return Activity("task", shorten(text_of(event.get("description"))), event)
             case "background_tasks_changed":
                 self.background.changed(event, now)
-            case "task_notification":
-                self.background.ended(event)
             case "permission_denied":
                 self._deny(event)
         return None

@@ -62,25 +62,6 @@ class Warned:
         return f"warning {self.number}/{self.most} ({state}): {self.seen}"
 
 
-class SignsOfLife:
-    """Tells events that say that something moves from those that only say that the program itself is there.
-
-    Newer versions of Claude Code print a line every 30 s while a tool or a compaction hangs, for ever.
-    """
-
-    def __init__(self) -> None:
-        self._compacted_chars = -1
-
-    def is_one(self, event: Mapping[str, Any]) -> bool:
-        if event.get("type") == "tool_progress":
-            return event.get("heartbeat") is not True
-        if event.get("type") != "system" or event.get("status") != "compacting":
-            self._compacted_chars = -1
-            return True
-        before, self._compacted_chars = self._compacted_chars, count_of(event.get("compact_output_chars"))
-        return self._compacted_chars > before
-
-
 class Watchdog:
     """One run's. `look` gives a warning at the most; after one that `stops` it is not to be asked again."""
 
@@ -91,7 +72,7 @@ class Watchdog:
         self._alive_at = self._looked_at = now
         self._asleep_s = boottime - now
         self._idle_s = 0.0
-        self._signs = SignsOfLife()
+        self._compacted_chars = -1
         self._counted = self._printed = 0
         self._row = 0
         self._error = self._error_text = self._error_subject = ""
@@ -100,7 +81,7 @@ class Watchdog:
 
     def saw(self, event: Mapping[str, Any], now: float) -> None:
         """An event came: mostly a sign of life, and perhaps of progress."""
-        if self._signs.is_one(event):
+        if self._is_sign_of_life(event):
             self._alive_at = now
         kind = event.get("type")
         if kind not in ("assistant", "user"):
@@ -110,6 +91,19 @@ class Watchdog:
                 self._calls[text_of(block.get("id"))] = call_of(block)
             elif block.get("type") == "tool_result":
                 self._answered(block)
+
+    def _is_sign_of_life(self, event: Mapping[str, Any]) -> bool:
+        """Does something move, or is only the program itself there?
+
+        Newer versions of Claude Code print a line every 30 s while a tool or a compaction hangs, for ever.
+        """
+        if event.get("type") == "tool_progress":
+            return event.get("heartbeat") is not True
+        if event.get("type") != "system" or event.get("status") != "compacting":
+            self._compacted_chars = -1
+            return True
+        before, self._compacted_chars = self._compacted_chars, count_of(event.get("compact_output_chars"))
+        return self._compacted_chars > before
 
     def look(self, now: float, boottime: float, printed: int, transcript: Transcript) -> Warned | None:
         """The warning that is due, if any. `printed` is the number of bytes that came so far."""

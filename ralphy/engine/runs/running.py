@@ -141,7 +141,7 @@ def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
     w.spend(result.cost_usd)
     w.shown = ("", "")
     # What was reported before the background work ended is not a report on it.
-    claim = Claim() if result.background else read(result.text, result.structured)
+    claim = Claim() if result.background else read(result.text)
     if not claim.is_complete:
         result = _with_new_login(w, run, result)
         result = _lane_removal_costs_nothing(w, run.lane, result)
