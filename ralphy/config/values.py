@@ -244,7 +244,6 @@ class Notify:
 
     events: tuple[str, ...] = ("gate", "question", "ended", "limit", "budget", "breaker")
     bell: bool = True
-    desktop: bool = False
     command: tuple[str, ...] = ()
     webhook: str = ""
     webhook_secret_env: str = ""

@@ -1,4 +1,4 @@
-"""Who is told: the terminal's bell, the desktop, a command, an address, and all that apprise knows.
+"""Who is told: the terminal's bell, a command, an address, and all that apprise knows.
 
 What they are comes from settings that a repository cannot switch on by itself (`ralphy.config.tightening`). Each gets a
 notice and raises Undelivered if that did not arrive.
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import html
 import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -28,7 +26,6 @@ from ralphy.text.plain_text import printable
 
 TIMEOUT_S = 10.0
 _MOST_SAID = 200
-_ON_A_MAC = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 
 class Undelivered(Exception):
@@ -46,11 +43,9 @@ def receivers_of(
 ) -> Iterator[Receiver]:
     """Those that are set; `ring` is how the terminal's bell is rung, None without a terminal. Programs of the checkout
     at `root` are none of them, unless they are named by a path."""
-    own = own_environment(env, root) if settings.desktop or settings.command else {}
+    own = own_environment(env, root) if settings.command else {}
     if settings.bell and ring:
         yield Receiver("bell", lambda _: ring())
-    if settings.desktop:
-        yield Receiver("desktop", partial(_desktop, own, root))
     if settings.command:
         yield Receiver("command", partial(_command, settings.command, own, root))
     if settings.webhook:
@@ -71,15 +66,6 @@ def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
     reminder = "Reminder: " if notice.is_reminder else ""
     lines = [str(found[name]) for name in ("text", "where", "command") if found[name]]
     return printable(f"{reminder}{found['title']}"), "\n".join(map(printable, lines))
-
-
-def _desktop(env: Mapping[str, str], root: str, notice: Notice) -> None:
-    title, text = _texts(notice, env)
-    if sys.platform == "darwin":
-        script = [word for line in _ON_A_MAC for word in ("-e", line)]
-        _run([_program("osascript", env, root), *script, title, text], env, root)
-    else:  # the text is markup there
-        _run([_program("notify-send", env, root), "--app-name=Ralphy", "--", title, html.escape(text)], env, root)
 
 
 def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: Notice) -> None:

@@ -21,9 +21,7 @@ from typing import Any
 
 import pytest
 
-from ralphy.config.values import Notify
 from ralphy.notify import receivers
-from ralphy.pipeline.notices import Notice
 from tests.cli.conftest import Make
 from tests.engine.building import PATIENCE_S, ROOT, reports, story, works
 
@@ -198,22 +196,7 @@ def test_without_a_receiver_it_says_what_to_set(made: Make) -> None:
     _, call = made(story("US-001"))
     for words in (("notify",), ("notify", "--test")):
         code, out, _ = call(*words)
-        assert (code, "ralphy config set notify.desktop true" in out) == (0, True)
-
-
-def test_the_desktop_gets_agents_words_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools, kept = tmp_path / "bin", tmp_path / "kept"
-    tools.mkdir()
-    monkeypatch.setattr(sys, "platform", "linux")
-    (tools / "notify-send").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {kept}\n')
-    (tools / "notify-send").chmod(0o755)
-    env = {"PATH": f"{tools}:{os.defpath}", "MY_TOKEN": "Zq9-ab/cd+ef-12345"}
-    notice = Notice("question", "login", "<a href=x>US-001</a> Zq9-ab/cd+ef-12345\x1b[31m", "ralphy loop login", "-t")
-    receiver = next(iter(receivers.receivers_of(Notify(desktop=True), env, str(tmp_path / "repo"), None)))
-    (tmp_path / "repo").mkdir()
-    receiver.send(notice)
-    assert kept.read_text() == ("--app-name=Ralphy\n--\n-t\n&lt;a href=x&gt;US-001&lt;/a&gt; [redacted MY_TOKEN] [31m\n"
-                                "ralphy loop login\n")  # fmt: skip
+        assert (code, "ralphy config set notify.command" in out) == (0, True)
 
 
 def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line(made: Make, tmp_path: Path) -> None:
