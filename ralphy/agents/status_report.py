@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
@@ -106,7 +105,7 @@ def read(text: str) -> Claim:
     """The claim in an agent's last message: a JSON object if it is one, else the text."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(">")]
     block, rest = _last_block(lines)
-    for name, said in _json_fields(_object_in(text)).items():
+    for name, said in _json_fields(text).items():
         block.setdefault(name, []).append(said)
     plain = _outside_code(lines)
     promises = [found.group(1) for line in lines if (found := _PROMISE.fullmatch(line.strip()))]
@@ -135,16 +134,6 @@ def without_report(text: str) -> str:
     return _EMPTY_FENCE.sub("", _REPORT.sub("", text))
 
 
-def _object_in(text: str) -> Mapping[str, Any]:
-    """The message as a JSON object, in a code fence or bare; malformed JSON is text like any other."""
-    fenced = _FENCED.fullmatch(text)
-    try:
-        found = mapping_of(orjson.loads(fenced[1] if fenced else text))
-    except ValueError:
-        return {}
-    return mapping_of(found.get("RALPH_STATUS")) or found
-
-
 def _prose(text: str, lines: Sequence[str]) -> str:
     """What is said beside the report; of a message that is data, nothing."""
     return "" if text.lstrip().startswith(("{", "[")) else without_report("\n".join(_outside_code(lines)))
@@ -159,9 +148,17 @@ def _unfinished(block: Mapping[str, Sequence[str]]) -> Iterator[str]:
     return (f"{name}: {word}" for name, word in said if word not in ("", _SIGNS[name][0], "NOT_RUN"))
 
 
-def _json_fields(value: Mapping[str, Any]) -> dict[str, str]:
-    """The report's fields in an object, whatever the case of their names."""
-    said = {str(name).upper(): found for name, found in value.items()}
+def _json_fields(text: str) -> dict[str, str]:
+    """The report's fields in a message that is a JSON object, bare or in a code fence, in any case.
+
+    Malformed JSON is text like any other.
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        found = mapping_of(orjson.loads(fenced[1] if fenced else text))
+    except ValueError:
+        return {}
+    said = {str(name).upper(): value for name, value in (mapping_of(found.get("RALPH_STATUS")) or found).items()}
     plain = (str, bool, int)
     return {name: str(said[name]).strip() for name in _NAMES if isinstance(said.get(name), plain)}
 
