@@ -52,7 +52,7 @@ _COMMANDS = ("agent.command", "agent.preset", "setup", "lanes.dir", "notify.comm
              "notify.webhook_secret_env")  # fmt: skip
 _LISTS = ("agent.env", "safety.network", "safety.ro_paths", "safety.writable", "lanes.bring", "lanes.keep",
           "notify.apprise")  # fmt: skip
-_SWITCHES = ("safety.checks_network", "ci.auto_approve", "ci.auto_merge", "pr.auto_merge", "notify.desktop")
+_SWITCHES = ("safety.checks_network", "ci.auto_approve", "ci.auto_merge", "pr.auto_merge")
 _GATES = ("gates.clarify", "gates.spec", "gates.qa")
 _FINDINGS = tuple(f"verify.{one.name}" for one in fields(Verify) if one.type == "str")
 

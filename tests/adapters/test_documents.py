@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy import resources
@@ -230,29 +229,6 @@ def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
         assert "PRD.md" in caught.value.hint
 
 
-@pytest.mark.parametrize("kind", ["pipe", "folder", "symbolic link", "device", "socket"])
-@pytest.mark.fault("F8")
-def test_what_is_no_plain_file_is_refused_without_waiting(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = Path("prd.json")
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "symbolic link":
-        Path("real.json").write_bytes(prd())
-        path.symlink_to("real.json")
-    elif kind == "device":
-        path = Path("/dev/null")
-    else:
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
-    with pytest.raises(InvalidInput, match=f"is an? .*{kind}.*, must be a plain file"):
-        read_prd(path)
-
-
 @pytest.mark.fault("I1x")
 def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prd.json"
@@ -260,21 +236,6 @@ def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
     os.truncate(path, 33 * 1024 * 1024)
     with pytest.raises(InvalidInput, match="is larger than 32 MB"):
         read_prd(path)
-
-
-@pytest.mark.parametrize("start", [b"", b'{"userStories": [{"id": "a", "title": "b"', b'{"userStories": ['])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rest=st.binary() | st.text('{}[]",:\\u0truefalsnNI1e.- ').map(str.encode))
-@pytest.mark.fault("I1x")
-def test_any_bytes_are_a_document_or_invalid_input(tmp_path: Path, start: bytes, rest: bytes) -> None:
-    path = tmp_path / "prd.json"
-    path.write_bytes(start + rest)
-    try:
-        document, _ = read_prd(path, shown_as="prd.json")
-    except InvalidInput as error:
-        assert error.where.startswith("prd.json")
-    else:
-        assert isinstance(document["userStories"], list)
 
 
 JSON = st.recursive(

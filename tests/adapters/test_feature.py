@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -159,30 +158,6 @@ def test_a_marker_is_a_plain_file_with_a_text(tmp_path: Path) -> None:
     path.write_bytes(b"too large\xff\n")
     marker = read_marker(path)
     assert marker and (marker.text, marker.invalid) == ("too large�\n", "")
-
-
-NO_MARKERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a link": (lambda at: at.symlink_to(__file__), "is a symbolic link"),
-    "a dangling link": (lambda at: at.symlink_to("nope"), "is a symbolic link"),
-    "a folder": (lambda at: at.mkdir(), "is a directory"),
-    "a pipe": (os.mkfifo, "is not a regular file"),
-    "a file with another name": (lambda at: at.hardlink_to(other_file(at)), "has more than one link"),
-    "a book": (lambda at: at.write_bytes(b"x" * 70_000), "is too large"),
-}
-
-
-def other_file(beside: Path) -> Path:
-    beside.with_name("other").touch()
-    return beside.with_name("other")
-
-
-@pytest.mark.parametrize("kind", NO_MARKERS)
-@pytest.mark.fault("S1")
-def test_what_is_no_plain_file_of_its_own_is_no_statement(tmp_path: Path, kind: str) -> None:
-    make, why = NO_MARKERS[kind]
-    make(tmp_path / "APPROVED")
-    marker = read_marker(tmp_path / "APPROVED")
-    assert marker and (marker.invalid, marker.text) == (why, "")
 
 
 @pytest.mark.fault("S1")

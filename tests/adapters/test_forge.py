@@ -68,14 +68,6 @@ class TestAPullRequest:
         assert (there["headRefName"], there["baseRefName"]) == (BRANCH, "main")
         assert (there["isDraft"], there["labels"], there["reviewers"]) == (True, ["ralphy"], ["team-lead"])
 
-    def test_an_open_one_of_the_branch_is_adopted(self, github: GitHub, api: GitHubApi) -> None:
-        api.world.add(BRANCH, oid="a" * 40)
-
-        found = github.create(BRANCH, "main", TEXT)
-
-        assert (found.number, found.adopted) == (1, True)
-        assert len(api.world.prs) == 1
-
     def test_one_onto_another_base_is_adopted_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
         api.world.add(BRANCH, "develop")
 
@@ -92,16 +84,6 @@ class TestAPullRequest:
 
         assert github.find(BRANCH) is None
         assert github.create(BRANCH, "main", TEXT).number == 2
-
-    @pytest.mark.fault("H2")
-    def test_a_lost_answer_leaves_exactly_one(self, github: GitHub, api: GitHubApi) -> None:
-        api.fail("createPullRequest", after=True)
-
-        found = github.create(BRANCH, "main", TEXT)
-
-        assert len(api.world.prs) == 1
-        assert (found.number, found.adopted) == (1, True)
-        assert "gh said" in found.warnings[0]
 
     @pytest.mark.fault("H2")
     def test_one_bad_gateway_is_followed_by_a_second_try(self, github: GitHub, api: GitHubApi) -> None:

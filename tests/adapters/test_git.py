@@ -54,13 +54,6 @@ def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Pat
     assert current_branch(found) == "beside"
 
 
-@pytest.mark.parametrize("name", ["with space", "é", "new\u2028line", "-dash", '"quote"'])
-@pytest.mark.fault("F10")
-def test_odd_names_of_folders_are_found(tmp_path: Path, name: str) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
-    assert discover(tmp_path / name).root == tmp_path / name
-
-
 @pytest.mark.fault("F10")
 def test_a_folder_whose_name_is_no_text_is_found(tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
@@ -264,17 +257,6 @@ def test_a_name_that_stands_in_the_way_is_said_to(mover: RefMover, git: RunGit) 
     with pytest.raises(Conflict, match="another branch's name stands in the way") as caught:
         mover.move([("refs/heads/ralph/login", git("rev-parse", "HEAD"), "")])
     assert caught.value.hint == "git branch -m OLD NEW"
-
-
-@pytest.mark.fault("G2")
-def test_a_ref_that_somebody_holds(repository: Repository, mover: RefMover, git: RunGit) -> None:
-    lock = repository.common_dir / "refs" / "heads" / "main.lock"
-    lock.touch()
-    old, new = git("rev-parse", "HEAD"), git("commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "x")
-    with pytest.raises(Conflict, match="another git command holds the branch"):
-        mover.move([("refs/heads/main", new, old)])
-    lock.unlink()
-    mover.move([("refs/heads/main", new, old)])
 
 
 @pytest.mark.parametrize("is_done", [False, True])

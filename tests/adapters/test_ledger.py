@@ -67,15 +67,6 @@ def test_another_features_stories_are_not_ours(repository: Repository, land: Lan
     assert story_commits(repository, "login", "HEAD") == {}
 
 
-def test_a_reverted_commit_says_by_which(repository: Repository, land: Landing, git: RunGit) -> None:
-    commit = land("US-001")
-    land("US-002")
-    git("revert", "--no-edit", commit)
-    found = story_commits(repository, "login", "HEAD")
-    assert found["US-001"].reverted_by == git("rev-parse", "HEAD")
-    assert found["US-002"].reverted_by == ""
-
-
 def test_a_revert_that_was_reverted_counts_again(repository: Repository, land: Landing, git: RunGit) -> None:
     commit = land("US-001")
     git("revert", "--no-edit", commit)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from ralphy.agents.protocol import Outcome
-from ralphy.config.values import BreakerRules, Config, Limits
+from ralphy.config.values import BreakerRules, Config
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.breaker import Breaker, State, signature
@@ -117,11 +117,6 @@ def test_an_open_breaker_halts_with_twelve_and_says_why_and_what_to_do() -> None
     for words in ("no_progress", "4 agent runs", "US-001", "nothing changed", "See `ralphy logs login`;",
                   "`ralphy reset-circuit login`", "08:30 UTC"):  # fmt: skip
         assert words in halt.reason
-
-
-def test_giving_a_story_up_comes_before_the_breaker() -> None:
-    config = Config(limits=Limits(max_splits=0))
-    assert isinstance(decide(snapshot(lines=idle("US-001", 5)), config), d.GiveUp)
 
 
 def test_a_story_left_alone_and_given_up_ends_with_eleven() -> None:

@@ -571,22 +571,6 @@ def test_attempts_climb_the_ladder_of_models(attempt: int, model: str) -> None:
     assert (decision.attempt, decision.model) == (attempt, model)
 
 
-@pytest.mark.parametrize(
-    "limits, session, reason",
-    [
-        (Limits(max_iterations=3), {"runs": 3}, "max_iterations (3 agent runs)"),
-        (Limits(max_cost_usd=2.0), {"cost_usd": 2.0}, "$2.0"),
-        (Limits(max_cost_usd=0.0), {}, "$0.0"),
-        (Limits(until="07:00"), {"until": NOW}, "07:00"),
-    ],
-)
-def test_a_budget_ends_the_session(limits: Limits, session: dict[str, Any], reason: str) -> None:
-    decision = decide(snapshot(session=session), Config(limits=limits))
-    assert isinstance(decision, d.Halt)
-    assert decision.exit_code == ExitCode.BUDGET
-    assert reason in decision.reason
-
-
 def test_a_budget_that_is_not_used_up_does_not_end_it() -> None:
     limits = Limits(max_iterations=3, max_cost_usd=2.0)
     session = {"runs": 2, "cost_usd": 1.99, "until": NOW + 1}

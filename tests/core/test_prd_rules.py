@@ -105,22 +105,6 @@ def test_branch_names_are_judged_as_git_judges_them(tmp_path: Path, name: str) -
     assert (not prd_problems(prd(branchName=name))) is (git.returncode == 0)
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda each: (
-        st.lists(each, max_size=3)
-        | st.dictionaries(st.sampled_from(["id", "title", "dependsOn", "passes", "status", "x"]), each)
-    ),
-    max_leaves=10,
-)
-
-
-@given(JSON | st.fixed_dictionaries({"userStories": JSON, "branchName": JSON}))
-def test_any_value_is_judged_and_every_problem_prints(document: Any) -> None:
-    for problem in problems(document, ["main"]):
-        assert str(problem).isprintable()
-
-
 def test_the_schema_comes_first_then_the_branch_the_ids_and_the_rest() -> None:
     document = prd(story("a", title=" ", dependsOn=["no"]), story("A"), branchName="main")
     paths = [problem.path for problem in prd_problems(document, base_branches=["main"])]

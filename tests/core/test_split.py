@@ -8,7 +8,6 @@ from ralphy.documents.prd_rules import problems
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import Document, Prd
 from ralphy.pipeline.split import MOST_PIECES, may_be_split, pieces_of, split
-from ralphy.pipeline.stories import next_ready
 from tests.core.building import done, prd, story
 
 
@@ -35,17 +34,6 @@ def test_the_story_keeps_its_words_and_comes_again_behind_its_pieces() -> None:
     assert not problems(after.raw)
 
 
-def test_the_pieces_are_done_first_and_in_order() -> None:
-    before = three()
-    after = split(before, before.story("US-002"), draft("A", "B"))
-    order = []
-    while found := next_ready(after):
-        order.append(found.id)
-        after = after.with_story(found.id, status="completed", passes=True)
-
-    assert order == ["US-002-1", "US-002-2", "US-002", "US-003"]
-
-
 def test_a_piece_may_wait_for_another_and_always_waits_for_what_the_story_waited_for() -> None:
     before = three()
     pieces = [*draft("A"), *draft("B", dependsOn=["A", "US-001"])]
@@ -65,13 +53,6 @@ def test_a_piece_may_no_more_than_its_story() -> None:
     assert (raw["kind"], raw["testing"]) == ("fix", {"removes": ["tests/test_old.py::test_a"]})
     assert (raw["status"], raw["passes"]) == ("pending", False)
     assert not {"model", "evidence", "execution"} & raw.keys()
-
-
-def test_a_piece_that_depends_on_its_story_is_a_circle() -> None:
-    before = three()
-    after = split(before, before.story("US-002"), draft("A", dependsOn=["US-002"]))
-
-    assert any("is circular" in str(problem) for problem in problems(after.raw))
 
 
 @pytest.mark.parametrize("count", [0, MOST_PIECES + 1])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ralphy.errors import ExitCode
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, breaks, build, person, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, breaks, build, person, works
 
 # What changes how Git prints, compares, orders, names or applies things; each breaks a program that reads its output.
 SETTINGS = {
@@ -49,26 +48,18 @@ PRD = "# Anmeldung für alle\n\n## Objective\n\n- Größe prüfen\n- People sign
 UMLAUTS = {"write": {"src/über {{slug}}.py": "GRÖSSE = 1  \n\n", "src/{{slug}}.py": "WORKS = {{attempt}}\n"}}
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Someone at a shell with this environment, in front of a project."""
+def called(project: Project, *words: str) -> str:
+    """What a call of `ralphy` that ends well prints."""
+    with project.start(*words, stdout=subprocess.PIPE) as process:
+        out, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == ExitCode.DONE, f"ralphy {' '.join(words)}: {process.returncode}\n{out}{said}"
+    assert "Traceback" not in said, said
+    return out
 
-    project: Project
-    env: dict[str, str]
 
-    def ralphy(self, *words: str, ends: int = ExitCode.DONE) -> str:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "ralphy", *words], cwd=self.project.repo, stdin=subprocess.DEVNULL,
-            env={**self.env, "PYTHONPATH": str(ROOT)}, capture_output=True, encoding="utf-8", check=False,
-            timeout=PATIENCE_S,
-        )  # fmt: skip
-        assert done.returncode == ends, f"ralphy {' '.join(words)}: {done.returncode}\n{done.stdout}{done.stderr}"
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.stdout
-
-    def asked(self, *words: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ralphy(*words, "--json"))
-        return found
+def asked(project: Project, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(called(project, *words, "--json"))
+    return found
 
 
 def feature_of(folder: Path, settings: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, Any]:
@@ -87,26 +78,26 @@ def feature_of(folder: Path, settings: Mapping[str, str], variables: Mapping[str
     shutil.copy(project.env["GIT_CONFIG_GLOBAL"], config)
     for name, value in settings.items():
         project.git("config", "--file", str(config), name, value)
-    someone = Person(project, {**project.env, "GIT_CONFIG_GLOBAL": str(config), **variables})
+    theirs = replace(project, env={**project.env, "GIT_CONFIG_GLOBAL": str(config), **variables})
 
-    someone.ralphy("loop", "login")
+    called(theirs, "loop", "login")
     assert_clean(project)
-    found: dict[str, Any] = {"patch": someone.ralphy("attempts", "diff", "US-001", "1")}
+    found: dict[str, Any] = {"patch": called(theirs, "attempts", "diff", "US-001", "1")}
     found["subjects"] = project.subjects()
     found["code"] = project.git("ls-tree", "-r", "-z", project.branch, "src")
     found["pushed"] = project.git("ls-remote", str(hub)).split()[1::2]
-    found["kept"] = [(row["outcome"], row["files"]) for row in someone.asked("attempts", "list")["attempts"]]
-    found["shown"] = someone.asked("story", "show", "US-001")["commit"]["subject"]
+    found["kept"] = [(row["outcome"], row["files"]) for row in asked(theirs, "attempts", "list")["attempts"]]
+    found["shown"] = asked(theirs, "story", "show", "US-001")["commit"]["subject"]
     project.switch()
-    someone.ralphy("attempts", "restore", "US-001", "1")
+    called(theirs, "attempts", "restore", "US-001", "1")
     found["restored"] = (project.repo / "src" / "großes.py").read_text(encoding="utf-8")
     project.git("reset", "--quiet", "--hard")
     project.git("clean", "--quiet", "--force", "--", "src")
-    found["proofs"] = [(row["story"], row["title"], row["holds"]) for row in someone.asked("prove")["stories"]]
+    found["proofs"] = [(row["story"], row["title"], row["holds"]) for row in asked(theirs, "prove")["stories"]]
     project.switch("main")
     project.git("checkout", "--quiet", project.branch, "--", "src")
     project.git("commit", "--quiet", "--message", "feat: login (#7)")
-    status = someone.asked("status", "login")
+    status = asked(theirs, "status", "login")
     found["status"] = [status["life"], *((row["title"], row["status"], row["attempts"]) for row in status["stories"])]
     return found
 

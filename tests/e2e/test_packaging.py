@@ -64,6 +64,7 @@ def test_schemas_templates_and_example_are_those_of_the_wheel(installed: Path) -
     assert {name for name in names if not name.endswith(".pyc")} <= there
 
 
+@pytest.mark.soak
 def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     shown = json.loads(run(installed / "ralphy", "demo", "--folder", tmp_path / "toy", "--json").stdout)
     assert (shown["ok"], shown["faults"]) == (True, [])
@@ -113,6 +114,7 @@ def own_clone(tmp_path: Path, private_home: Path) -> Path:
     return clone
 
 
+@pytest.mark.soak
 def test_ralphy_is_developed_with_its_own_make_targets(
     installed: Path, own_clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from ralphy.cli.run.sentences import in_words
 from ralphy.config.load import load
 from ralphy.config.trust import accept
 from ralphy.errors import InvalidInput
+from ralphy.git.run_lock import Lock
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.model import Session
@@ -284,6 +285,11 @@ def build(
     else:
         project.write("PRD.md", PRD_MD)
     return project
+
+
+def held(project: Project, purpose: str = "feature login") -> Lock:
+    """The checkout's lock, as a Ralphy that works there holds it."""
+    return Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", purpose)
 
 
 def beside(project: Project, at: Path) -> Project:

@@ -39,22 +39,18 @@ def healed(tmp_path: Path) -> Project:
 
 
 @pytest.mark.fault("A2")
-def test_a_red_check_is_digested_for_the_next_attempt(healed: Project) -> None:
+def test_a_red_check_is_digested_and_healed_from_the_tree_of_the_attempt(healed: Project) -> None:
     first, second = healed.prompts("story-US-001")
 
     assert "src/us_001.py::works" not in first
     assert "src/us_001.py::works" in second
 
-
-def test_a_heal_goes_on_from_the_tree_of_the_attempt(healed: Project) -> None:
     assert [run["mode"] for run in healed.journal("run")[:2]] == ["fresh", "heal"]
     assert healed.code("notes.md") == "half\n"
     assert "notes.md" in healed.files_of(healed.commit_of("US-001"))
     assert healed.trailer("Ralphy-Cost-USD", healed.commit_of("US-001")) == "0.7500"  # of all attempts
     assert healed.trailer("Ralphy-Attempt", healed.commit_of("US-001")) == "2"
 
-
-def test_every_attempt_has_its_entry_in_the_log_and_in_the_story_document(healed: Project) -> None:
     for name in ("progress.txt", "stories/US-001.md"):
         text = healed.read(name)
         assert text.count("## [") == 2, name
@@ -62,15 +58,11 @@ def test_every_attempt_has_its_entry_in_the_log_and_in_the_story_document(healed
         assert "(attempt 2/5) - completed" in text
         assert "the word BROKEN is not liked" in text
 
+    (bookkeeping,) = healed.git("log", "--format=%H", "--grep=attempt 1 rejected", healed.branch).split()
 
-def test_a_failed_attempt_is_one_bookkeeping_commit_without_code(healed: Project) -> None:
-    (commit,) = healed.git("log", "--format=%H", "--grep=attempt 1 rejected", healed.branch).split()
+    assert healed.trailer("Ralphy-Event", bookkeeping) == "attempt-failed login/US-001"
+    assert all(name.startswith("docs/features/login/") for name in healed.files_of(bookkeeping))
 
-    assert healed.trailer("Ralphy-Event", commit) == "attempt-failed login/US-001"
-    assert all(name.startswith("docs/features/login/") for name in healed.files_of(commit))
-
-
-def test_the_tree_of_a_failed_attempt_can_be_restored(healed: Project) -> None:
     kept = "refs/ralphy/login/US-001/attempt-1"
 
     assert healed.git("show", f"{kept}:src/us_001.py") == "BROKEN = 1"
@@ -100,28 +92,22 @@ def failed(tmp_path: Path) -> Project:
     return project
 
 
-def test_a_story_that_used_its_attempts_has_failed_and_says_why(failed: Project) -> None:
+def test_a_story_that_used_its_attempts_has_failed_says_why_and_blocks_its_dependents_alone(failed: Project) -> None:
     found = failed.story("US-001")
 
     assert (found["status"], found["passes"], found["execution"]["attempts"]) == ("failed", False, 2)
     assert "src/us_001.py::works" in found["execution"]["last_error"]
     assert "failed US-001" in failed.git("log", "--format=%(trailers:key=Ralphy-Event,valueonly)", failed.branch)
 
-
-def test_a_failed_story_blocks_its_dependents_and_nothing_else(failed: Project) -> None:
     assert failed.landed() == ["login/US-003"]
     assert failed.statuses()["US-002"] == "pending"
     assert "- [-] US-002" in failed.read("TASKS.md")
 
-
-def test_after_a_failed_story_the_tree_is_green_and_the_attempts_are_kept(failed: Project) -> None:
     assert failed.code_files() == [".gitignore", ".ralphy/config.yaml", "check.py", "src/base.py", "src/us_003.py"]
     kept = [f"refs/ralphy/login/US-001/attempt-{n}" for n in (1, 2)]
     assert failed.refs("refs/ralphy/login/US-001") == kept
     assert_clean(failed)
 
-
-def test_a_failed_story_is_not_tried_again_by_itself(failed: Project) -> None:
     ended = failed.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])

@@ -105,20 +105,6 @@ def test_a_file_that_a_landing_would_overwrite_stays_as_the_person_has_it(tmp_pa
     assert_clean(project)
 
 
-def test_what_a_person_commits_on_the_features_branch_during_a_run_is_built_upon(tmp_path: Path) -> None:
-    project = during(tmp_path, "git switch --quiet ralph/login; [ -e src/mine.py ] || { "
-                               "echo 'MINE = 1' > src/mine.py; git add src; git commit --quiet -m mine; }")  # fmt: skip
-
-    ended = project.loop()
-
-    assert ended.runs == ["US-001", "US-002", "qa"]
-    assert "; merging US-001 onto it" in ended.text
-    assert project.code("src/mine.py") == "MINE = 1\n"
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert "mine" in project.subjects()
-    assert_clean(project)
-
-
 def test_work_that_a_commit_from_a_stale_checkout_undid_during_a_run_is_brought_back(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
     sits_down = person(project, "git switch --quiet ralph/login; echo 'BASE = 2' > src/base.py")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
 
@@ -103,27 +103,23 @@ def test_when_the_next_story_shows_the_same_the_loop_ends(tmp_path: Path) -> Non
     assert project.statuses() == {"US-001": "failed", "US-002": "pending", "US-003": "pending"}
 
 
-@pytest.mark.fault("A7")
-def test_the_same_error_opens_it_although_the_code_changes(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
-    project.play(stories={"US-001": [breaks()]})
-
-    ended = project.loop()
-
-    assert (ended.code, len(ended.runs)) == (ExitCode.BREAKER_OPEN, 5)
-    assert "same_error" in ended.rest.reason and "src/us_001.py::works" in ended.rest.reason
+TESTS_ALONE = [{"write": {f"tests/test_{n}.py": f"N = {n}\n"}, "exit_signal": False} for n in range(5)]
 
 
 @pytest.mark.fault("A7")
-def test_going_to_and_fro_opens_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("acts", "runs", "why"),
+    [([breaks()], 5, "same_error: src/us_001.py::works"), (TESTS_ALONE, 3, "test_saturation")],
+    ids=["the same error although the code changes", "tests alone"],
+)
+def test_what_else_opens_it(tmp_path: Path, acts: list[Act], runs: int, why: str) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
-    one, other = ({"write": {"src/us_001.py": f"BROKEN = '{word}'\n"}, "exit_signal": False} for word in "ab")
-    project.play(stories={"US-001": [one, other, one, other, one, other, one]})
+    project.play(stories={"US-001": acts})
 
     ended = project.loop()
 
-    assert ended.code == ExitCode.BREAKER_OPEN
-    assert len(ended.runs) <= 6
+    assert (ended.code, len(ended.runs)) == (ExitCode.BREAKER_OPEN, runs)
+    assert all(words in ended.rest.reason for words in why.split(": "))
 
 
 def test_new_files_that_git_does_not_know_are_progress(tmp_path: Path) -> None:
@@ -135,26 +131,6 @@ def test_new_files_that_git_does_not_know_are_progress(tmp_path: Path) -> None:
     project.loop(agents=5)
 
     assert project.landed() == ["login/US-001"]
-
-
-def test_tests_alone_saturate(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 9})
-    acts = [{"write": {f"tests/test_{n}.py": f"N = {n}\n"}, "exit_signal": False} for n in range(5)]
-    project.play(stories={"US-001": acts})
-
-    ended = project.loop()
-
-    assert (ended.code, len(ended.runs)) == (ExitCode.BREAKER_OPEN, 3)
-    assert "test_saturation" in ended.rest.reason
-
-
-def test_stories_that_are_about_tests_do_not_saturate(tmp_path: Path) -> None:
-    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 5)])
-    project.play(stories={"*": [{"write": {"tests/test_{{slug}}.py": "N = 1\n"}}]})
-
-    project.loop(agents=4)
-
-    assert len(project.landed()) == 4
 
 
 def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -> None:

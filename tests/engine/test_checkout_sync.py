@@ -86,15 +86,6 @@ def put(project: Project, path: str, content: str) -> None:
     (project.repo / path).write_text(content)
 
 
-def test_a_clean_checkout_follows(project: Project) -> None:
-    assert land(project) == ((), [])
-    assert status(project) == ""
-    assert (text(project, "src/base.py"), text(project, "src/new.py")) == ("BASE = 2\n", "NEW = 1\n")
-    assert not (project.repo / "check.py").exists()
-    assert project.read("prd.json") == DONE["prd.json"]
-    assert moved(project) is None
-
-
 def test_everything_else_that_a_person_has_there_survives(project: Project) -> None:
     for path, content in {"src/kept.py": "1", "src/odd.py": "1"}.items():
         put(project, path, content)

@@ -64,12 +64,15 @@ NEGATED: dict[str, Any] = {
     "say": f"I am NOT outputting {PROMISE}: two tests still fail.",
     "exit_signal": None,
 }
+QUOTED = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
 NIGHT = {
     "US-001": ASKS,
     "US-002": works(**ASKS),
     "US-003": NEGATED,
     "US-004": works(say=f"{DONE} Done, verified.", exit_signal=False, promise="STORY_DONE"),
     "US-005": works(say=DONE, exit_signal=None, promise=None),
+    "US-006": works(status={"STATUS": "BLOCKED"}),
+    "US-007": works(exit_signal=None, promise=None, say=QUOTED),
 }
 
 
@@ -80,43 +83,36 @@ def test_what_is_no_report_holds_a_story_back_and_a_text_that_sounds_done_is_fla
 
     project.loop(agents=len(NIGHT))
 
-    outcomes = ["needs_input", "needs_input", "rejected", "rejected", "succeeded"]
+    outcomes = ["needs_input", "needs_input", "rejected", "rejected", "succeeded", "rejected", "rejected"]
     assert project.outcomes() == list(zip(NIGHT, outcomes, strict=True))
-    assert [*project.statuses().values()] == ["blocked", "blocked", "failed", "failed", "completed"]
+    assert [*project.statuses().values()] == ["blocked", "blocked", "failed", "failed", "completed", "failed", "failed"]
     assert project.read("QUESTIONS.md").count("Which of them do you want?") >= 2
-    assert "EXIT_SIGNAL: false" in project.story("US-004")["execution"]["last_error"]
+    for name, why in (("US-004", "EXIT_SIGNAL: false"), ("US-006", "BLOCKED"), ("US-007", "EXIT_SIGNAL is missing")):
+        assert why in project.story(name)["execution"]["last_error"]
     assert project.landed() == ["login/US-005"]
     (warning,) = [text for text in project.story("US-005")["evidence"]["warnings"] if "no report" in text]
     assert warning == "the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: 0.7 of 1"
 
 
-def test_green_work_without_an_exit_signal_whose_text_does_not_is_finished_by_the_next_run(tmp_path: Path) -> None:
+def test_work_that_lacks_nothing_but_a_report_is_finished_by_the_next_runs_and_never_started_over(
+    tmp_path: Path,
+) -> None:
     project = build(tmp_path, story("US-001"))
-    more = {"append": {"src/us_001.py": "REST = 1\n"}}
-    project.play(stories={"US-001": [works(say=PART, exit_signal=None, promise=None), more]})
+    silent = {"append": {"src/us_001.py": "N = {{attempt}}\n"}, "say": "Ok.", "exit_signal": None, "promise": None}
+    acts = [{**silent, "say": PART}, silent, silent, {"append": {"src/us_001.py": "N = 4\n"}}]
+    project.play(stories={"US-001": acts})
 
-    project.loop(agents=2)
+    project.loop(agents=4)
 
-    assert project.outcomes()[:2] == [("US-001", "rejected"), ("US-001", "succeeded")]
-    assert project.code("src/us_001.py") == "WORKS = 1\nREST = 1\n"
+    assert project.outcomes()[:4] == [*[("US-001", "rejected")] * 3, ("US-001", "succeeded")]
+    assert project.code("src/us_001.py") == "N = 1\nN = 2\nN = 3\nN = 4\n"
     told = project.prompts("US-001")[1]
     assert "speaks of unfinished work (part of, continue, later): finish the work and report" in told
     assert "Its work is still in the tree" in told
 
 
-def test_work_that_lacks_nothing_but_a_report_is_never_started_over(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    silent = {"append": {"src/us_001.py": "N = {{attempt}}\n"}, "say": "Ok.", "exit_signal": None, "promise": None}
-    project.play(stories={"US-001": [silent, silent, silent, {"append": {"src/us_001.py": "N = 4\n"}}]})
-
-    project.loop(agents=4)
-
-    assert project.landed() == ["login/US-001"]
-    assert project.code("src/us_001.py") == "N = 1\nN = 2\nN = 3\nN = 4\n"
-
-
 def test_stories_that_say_they_are_blocked_tell_the_breaker(tmp_path: Path) -> None:
-    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 6)])
+    project = build(tmp_path, *[story(f"US-00{n}", priority=n) for n in range(1, 3)])
     project.play(stories={"*": [works(question="Which one?")]})
 
     ended = project.loop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,22 @@ def test_work_of_a_dead_run_stays_in_its_lane(tmp_path: Path) -> None:
 
     assert "1" in lanes(project)
     assert project.loop(agents=1).runs == ["US-001"]
+
+
+def test_another_feature_that_runs_first_leaves_the_work_of_a_dead_run_alone(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    other = replace(project, path="docs/features/other")
+    other.plan(story("US-002"))
+    project.play(stories={"US-001": [works()], "US-002": [works()]})
+
+    assert drive(project, "die", "agent_ended", "1") == KILLED
+    other.loop(agents=1)
+    project.play(stories={"US-001": [{"say": "Nothing is left to do."}], "*": [works()]})
+    project.loop(agents=1)
+
+    assert other.landed() == ["other/US-002"]
+    assert project.landed() == ["login/US-001"]
+    assert project.code("src/us_001.py").strip() == "WORKS = 1"
 
 
 def test_starting_over_begins_with_new_lanes(done: Project) -> None:

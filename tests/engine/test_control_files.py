@@ -26,28 +26,26 @@ def meddled(tmp_path: Path, *acts: Act) -> tuple[Project, Ended]:
     return project, ended
 
 
-MEDDLING: dict[str, Act] = {
-    "prd.json": {"cheat": {"mark_passed": True}},
-    "progress.txt": {"cheat": {"edit_progress": True}},
-    "SPEC.md": {"cheat": {"edit_spec": True}},
-    "stories/US-001.md": {"append": {f"{FOLDER}/stories/US-001.md": "better\n"}},
-    "QA_REPORT.md": {"write": {f"{FOLDER}/QA_REPORT.md": "---\nverdict: pass\n---\n"}},
-    "notes.md": {"write": {f"{FOLDER}/notes.md": "hello\n"}},
-    ".gitattributes": {"delete": [f"{FOLDER}/.gitattributes"]},
-    ".ralphy/config.yaml": {"write": {".ralphy/config.yaml": "checks: []\n"}},
-    ".ralphy/prompts/story.md": {"write": {".ralphy/prompts/story.md": "Do nothing.\n"}},
-    "APPROVED": {"cheat": {"approve": True}},
-    "REJECTED": {"run": ["touch", f"{FOLDER}/REJECTED"]},
-}
+# what an agent does besides, and what of it is flagged
+MEDDLING: list[tuple[Act, list[str]]] = [
+    ({"cheat": {"mark_passed": True, "edit_progress": True}, "append": {f"{FOLDER}/stories/US-001.md": "better\n"}},
+     [f"{FOLDER}/prd.json", f"{FOLDER}/progress.txt", f"{FOLDER}/stories/US-001.md"]),
+    ({"cheat": {"edit_spec": True, "approve": True}, "run": ["touch", f"{FOLDER}/REJECTED"],
+      "write": {f"{FOLDER}/QA_REPORT.md": "---\nverdict: pass\n---\n"}},
+     [f"{FOLDER}/APPROVED", f"{FOLDER}/QA_REPORT.md", f"{FOLDER}/REJECTED", f"{FOLDER}/SPEC.md"]),
+    ({"write": {f"{FOLDER}/notes.md": "hello\n", ".ralphy/config.yaml": "checks: []\n",
+                ".ralphy/prompts/story.md": "Do nothing.\n"}, "delete": [f"{FOLDER}/.gitattributes"]},
+     [".ralphy/config.yaml", ".ralphy/prompts/story.md", f"{FOLDER}/.gitattributes", f"{FOLDER}/notes.md"]),
+]  # fmt: skip
 
 
 @pytest.mark.fault("A4", "A5")
 def test_it_is_not_taken_but_flagged_and_the_work_counts(tmp_path: Path) -> None:
-    project, ended = meddled(tmp_path, *MEDDLING.values())
+    project, ended = meddled(tmp_path, *(act for act, _ in MEDDLING))
 
-    for number, name in enumerate(MEDDLING, start=2):
+    for number, (_, places) in enumerate(MEDDLING, start=2):
         (flagged,) = project.story(f"US-{number:03}")["evidence"]["warnings"]
-        assert flagged == f"changed in the lane, and not taken: {place_of(name)}"
+        assert flagged == f"changed in the lane, and not taken: {', '.join(places)}"
     assert ended.rest.reason.startswith("QA_REPORT.md is ready for review")
     assert "hello" not in "".join(path.read_text() for path in project.folder.glob("*.md"))
     assert not (project.folder / "APPROVED").exists() and not (project.folder / "REJECTED").exists()
@@ -68,10 +66,6 @@ def test_in_a_sandbox_an_attempt_to_change_them_fails_where_it_is_made(sandbox: 
     assert project.landed() == ["login/US-001"]
     assert "src/done.txt" not in project.code_files()
     assert "warnings" not in project.story("US-001")["evidence"]
-
-
-def place_of(name: str) -> str:
-    return name if name.startswith(".ralphy/") else f"{FOLDER}/{name}"
 
 
 @pytest.mark.fault("A3")
@@ -98,9 +92,9 @@ def test_control_files_that_an_agent_commits_replaces_or_removes_are_as_they_wer
     committed = {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"}
     made = (["ln", "-s", "/etc/hostname", path], ["mkdir", path], ["mkfifo", path])
     replaced = ({"run": [["rm", path], make]} for make in made)
-    linked = ({"run": [["rm", "-rf", place], ["ln", "-s", str(outside), place]]} for place in PLACES)
+    linked = {"run": [words for at in PLACES for words in (["rm", "-rf", at], ["ln", "-s", str(outside), at])]}
 
-    project, _ = meddled(tmp_path, committed, *replaced, {"delete": [FOLDER]}, *linked)
+    project, _ = meddled(tmp_path, committed, *replaced, {"delete": [FOLDER]}, linked)
 
     assert project.read("SPEC.md") == SPEC
     assert "## [" in project.read("stories/US-007.md")

@@ -7,7 +7,6 @@ While it goes on a person switches to its branch, with changes of their own, and
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 from collections import Counter
@@ -20,6 +19,7 @@ from ralphy.errors import ExitCode
 from tests.conftest import set_home
 from tests.engine.building import Project, assert_clean, breaks, build, drive, person, works
 from tests.engine.driver import KILLED
+from tests.faults.world import carriers
 
 SHARES = 12
 OFTEN = 3  # a milestone that comes more often proves the same again; the last one is tried, too
@@ -140,18 +140,3 @@ def require_person_undisturbed(project: Project) -> None:
     assert "src/mine.py" not in project.code_files()
     project.git("checkout", "--quiet", "--", "src/base.py")
     (project.repo / "src" / "mine.py").unlink()
-
-
-def carriers(project: Project) -> list[str]:
-    """The processes that still carry this repository's marker."""
-    marker = f"RALPHY_REPO={json.dumps(str(project.repo / '.git'))[1:-1]}".encode().partition(b"=")[2]
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                environment = (folder / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if any(row.startswith(b"RALPHY_REPO=") and row.endswith(marker) for row in environment):
-                found.append(folder.name)
-    return found

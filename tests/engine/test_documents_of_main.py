@@ -71,31 +71,6 @@ def on_branch(project: Project) -> list[str]:
     return [found["title"] for found in json.loads(project.code(f"{project.path}/prd.json"))["userStories"]]
 
 
-def test_from_the_first_command_to_the_merge_nothing_of_main_is_modified(project: Project) -> None:
-    project.write("TASKS.md", "# Tasks\n")
-    commit(project)
-
-    said = printed(project, "loop", "login")
-
-    assert "SPEC.md is ready for review" in said
-    assert project.git("status", "--short") == ""
-    assert pasted(project, said) == project.code(f"{project.path}/prd.json")
-    assert project.read("SPEC.md") == SPEC
-    project.git("switch", "--quiet", "-c", "other")
-    project.switch("main")
-    assert project.read("TASKS.md") == "# Tasks\n"
-
-    for _ in range(2):
-        project.approve()
-        printed(project, "loop", "login")
-        assert project.git("status", "--short") == ""
-        project.switch("other")
-        project.switch("main")
-    assert "Fast-forward" in project.git("merge", "--ff-only", project.branch)
-    assert set(project.statuses().values()) == {"completed"}
-    assert project.git("status", "--short") == ""
-
-
 @pytest.mark.parametrize("decides", [Project.approve, lambda project: project.write("REJECTED", "with a key")])
 def test_a_word_on_a_document_of_main_is_written_on_the_branch(
     project: Project, decides: Callable[[Project], None]
@@ -144,6 +119,8 @@ def test_story_by_story_and_gate_by_gate_nothing_freezes_and_each_view_says_the_
 
 
 def test_a_persons_edits_of_what_main_tracks_reach_the_branch_and_main_s_version_is_back(project: Project) -> None:
+    project.write("TASKS.md", "# Tasks\n")
+    commit(project)
     begun(project)
     of_main = project.read("prd.json"), project.read("PRD.md")
 
@@ -165,6 +142,7 @@ def test_a_persons_edits_of_what_main_tracks_reach_the_branch_and_main_s_version
 
     project.write("PRD.md", of_main[1].replace("Nobody", "Not one robot"))
     ended = project.loop(**ONE_RUN)
+    assert project.read("TASKS.md") == "# Tasks\n"
     assert "PRD.md: replaced by your version, which began with another one: git log -p ralph/login" in ended.text
     project.git("merge", "--quiet", "--no-edit", project.branch)
 

@@ -45,7 +45,7 @@ def split(tmp_path: Path) -> Project:
     return project
 
 
-def test_attempts_climb_from_heal_to_a_stronger_model_to_a_split(split: Project) -> None:
+def test_attempts_climb_to_a_stronger_model_then_to_a_split_whose_story_lands_behind_its_pieces(split: Project) -> None:
     assert [(run["step"], run["mode"], run["model"]) for run in split.journal("run")[:4]] == [
         ("story", "fresh", "sonnet"),
         ("story", "heal", "opus"),
@@ -53,8 +53,6 @@ def test_attempts_climb_from_heal_to_a_stronger_model_to_a_split(split: Project)
         ("story", "fresh", "sonnet"),
     ]
 
-
-def test_a_split_story_lands_behind_its_pieces_and_nothing_is_dirty(split: Project) -> None:
     assert split.landed() == [f"login/{name}" for name in ("US-001-1", "US-001-2", "US-001", "US-002", "US-003")]
     assert set(split.statuses().values()) == {"completed"}
     assert split.trailer("Ralphy-Attempt", split.commit_of("US-001")) == "1"
@@ -62,8 +60,6 @@ def test_a_split_story_lands_behind_its_pieces_and_nothing_is_dirty(split: Proje
     assert split.code("src/base.py") == "BASE = 1\n", "code that the splitting agent wrote"
     assert_clean(split)
 
-
-def test_the_splitting_agent_is_told_the_story_and_what_failed(split: Project) -> None:
     (prompt,) = split.prompts("split-US-001")
     assert "US-001: Story US-001" in prompt
     assert "src/us_001.py::works" in prompt

@@ -50,16 +50,11 @@ def test_a_second_feature_beside_the_first_ones_branch_begins_at_the_base_or_say
         assert second.commit_of("US-001")
 
 
-def test_a_closed_gate_is_exit_10_however_often_one_looks(waiting: Project) -> None:
-    ended = waiting.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
-    assert waiting.git("symbolic-ref", "--short", "HEAD") == "main"
-
-
-@pytest.mark.fault("M3")
+@pytest.mark.fault("M3", "S1")
 def test_approved_opens_the_gate_is_consumed_and_the_branch_begins_with_the_feature_folder(waiting: Project) -> None:
+    assert waiting.git("symbolic-ref", "--short", "HEAD") == "main"
     waiting.approve()
+    waiting.git("reset", "--hard", "--quiet")  # takes nothing of it
 
     ended = waiting.loop(agents=2)
 
@@ -137,6 +132,7 @@ def test_what_is_no_ordinary_file_is_no_approval(waiting: Project) -> None:
         marker.mkdir,
         lambda: marker.hardlink_to(document),
         lambda: os.mkfifo(marker),
+        lambda: marker.write_bytes(b"x" * 70_000),
     )
     for number, make in enumerate(kinds, start=1):
         make()
@@ -159,19 +155,6 @@ def test_a_marker_from_the_future_is_no_approval(waiting: Project, monkeypatch: 
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
     assert "has a time in the future" in ended.text
-
-
-@pytest.mark.fault("S1")
-def test_a_marker_of_somebody_else_is_no_approval(waiting: Project) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file away")
-    waiting.approve()
-    os.chown(waiting.folder / "APPROVED", 12345, 12345)
-
-    ended = waiting.loop()
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
-    assert "belongs to user 12345" in ended.text
 
 
 def test_a_spec_edited_after_its_approval_opens_the_gate_again(tmp_path: Path) -> None:
@@ -228,7 +211,7 @@ def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> N
     assert waiting.loop(agents=1).runs == ["US-001"]
 
 
-@pytest.mark.parametrize("policy", ["human", "auto"])
+@pytest.mark.parametrize("policy", sampled(["human", "auto"], "auto"))
 def test_a_spec_that_comes_again_after_a_rejection_waits_for_a_person(tmp_path: Path, policy: str) -> None:
     """Approved, edited, rejected with remarks; then the agent hands in the approved bytes once more."""
     project = build(tmp_path, gates={"spec": policy, "qa": "human"}, limits={"max_iterations": 2})
@@ -248,7 +231,9 @@ def test_a_spec_that_comes_again_after_a_rejection_waits_for_a_person(tmp_path: 
     assert "the same as before its rejection" in ended.rest.reason
 
 
-def test_an_empty_rejected_ends_the_feature_as_rejected(waiting: Project) -> None:
+@pytest.mark.fault("M3")
+def test_an_empty_rejected_beats_approved_and_ends_the_feature_until_the_spec_is_edited(waiting: Project) -> None:
+    waiting.approve()
     (waiting.folder / "REJECTED").touch()
 
     ended = waiting.loop()
@@ -256,23 +241,9 @@ def test_an_empty_rejected_ends_the_feature_as_rejected(waiting: Project) -> Non
     assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, [])
     assert "rejected" in ended.rest.reason
     assert waiting.loop().code == ExitCode.STORIES_OPEN
-
-
-@pytest.mark.fault("M3")
-def test_rejected_beats_approved(waiting: Project) -> None:
-    waiting.approve()
-    (waiting.folder / "REJECTED").touch()
-
-    assert "rejected" in waiting.loop().rest.reason
-
-
-def test_a_rejected_spec_that_was_edited_can_be_approved(waiting: Project) -> None:
-    (waiting.folder / "REJECTED").touch()
-    waiting.loop()
     waiting.write("SPEC.md", "# Better\n\n## US-001\n")
     assert waiting.loop().code == ExitCode.WAITING
     waiting.approve()
-
     assert waiting.loop(agents=1).runs == ["US-001"]
 
 
@@ -334,10 +305,3 @@ def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: P
     assert "docs/features/login/prd.json" in said
     assert waiting.read("prd.json") == broken
     assert (waiting.folder / "APPROVED").exists()
-
-
-@pytest.mark.fault("S1")
-def test_an_approval_survives_a_reset_of_the_tree(waiting: Project) -> None:
-    waiting.approve()
-    waiting.git("reset", "--hard", "--quiet")
-    assert waiting.loop(agents=1).runs == ["US-001"]

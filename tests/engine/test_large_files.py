@@ -11,6 +11,7 @@ import pytest
 
 from tests.doubles import git_lfs
 from tests.engine.building import Project, build, story, works
+from tests.sampling import sampled
 
 CHECK = """
 from pathlib import Path
@@ -21,7 +22,7 @@ for path in Path(".").glob("*.bin"):
 TEXT = "the picture\n" * 100
 
 
-@pytest.fixture(params=["none", "sandbox"])
+@pytest.fixture(params=sampled(["none", "sandbox"], "sandbox"))
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     """A repository with one large file, in each kind of lane; its checks want contents, not pointers."""
     if request.param == "sandbox":

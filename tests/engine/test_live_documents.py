@@ -80,20 +80,6 @@ def edit(project: Project, **changes: Any) -> None:
     project.write("prd.json", json.dumps(found, indent=4))
 
 
-def test_they_stand_beside_another_branch_and_git_stays_clean(project: Project) -> None:
-    assert folder(project) == DOCUMENTS
-    assert status(project) == ""
-    assert not edits(project)
-
-
-def test_what_landed_replaces_what_ralphy_wrote_before(project: Project) -> None:
-    advance(project, {"prd.json": DONE, "SPEC.md": None, "stories/US-002.md": "# Two\n"})
-    assert set(laid(project).written) == {"prd.json", "SPEC.md", "stories/US-002.md"}
-    assert project.read("prd.json") == DONE
-    assert not (project.folder / "SPEC.md").exists()
-    assert not edits(project)
-
-
 def test_a_switch_to_the_branch_and_back_is_no_edit(project: Project) -> None:
     for _ in range(2):
         project.git("switch", "--quiet", project.branch)
@@ -129,16 +115,6 @@ def test_before_there_is_a_branch_all_that_the_folder_holds_is_an_edit(project: 
         taken = merge_edits(w, "", found, {})
     assert taken.adoption.keys() == DOCUMENTS.keys()
     assert taken.adoption["prd.json"].decode() == plan(completed())
-
-
-def test_an_edit_outlives_what_lands_and_is_merged_by_stories(project: Project) -> None:
-    edit(project, title="Mine")
-    advance(project, {"prd.json": DONE})
-    assert laid(project).written == ()
-    taken = adopted(project)
-    assert list(taken.adoption) == ["prd.json"]
-    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"))
-    assert not edits(project)
 
 
 def test_an_edit_goes_below_what_is_landed_at_the_same_time(project: Project) -> None:
@@ -199,16 +175,6 @@ def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Projec
     assert folder(project) == DOCUMENTS
 
 
-def test_a_plan_that_cannot_be_read_waits_and_stays(project: Project) -> None:
-    project.write("prd.json", "{")
-    taken = adopted(project)
-    assert taken.adoption == {}
-    assert "docs/features/login/prd.json:1" in taken.waits["prd.json"]
-    advance(project, {"prd.json": DONE})
-    laid(project)
-    assert project.read("prd.json") == "{"
-
-
 def test_the_marks_of_a_conflict_are_not_adopted(project: Project) -> None:
     project.git("switch", "--quiet", project.branch)
     project.write("SPEC.md", "# Mine\n")
@@ -220,15 +186,6 @@ def test_the_marks_of_a_conflict_are_not_adopted(project: Project) -> None:
     with pytest.raises(AssertionError, match="stash pop"):
         project.git("stash", "pop", "--quiet")
     assert edits(project).broken == {"SPEC.md": "has conflict markers"}
-
-
-def test_a_stash_on_the_branch_is_no_edit_and_its_return_is_one(project: Project) -> None:
-    project.git("switch", "--quiet", project.branch)
-    project.write("SPEC.md", "# Mine\n")
-    project.git("stash", "--quiet")
-    assert not edits(project)
-    project.git("stash", "pop", "--quiet")
-    assert edits(project).files == {"SPEC.md": b"# Mine\n"}
 
 
 def test_an_old_commit_of_the_branch_is_looked_at_in_peace(project: Project) -> None:
@@ -320,17 +277,6 @@ def test_files_that_git_writes_with_cr_are_as_the_branch_has_them(project: Proje
     assert not edits(project)
     project.git("switch", "--quiet", "main")
     assert laid(project).missing == ()
-
-
-def test_what_main_tracks_is_left_as_main_has_it(tmp_path: Path) -> None:
-    project = begun(tmp_path)
-    project.write("PRD.md", "# Of main\n")
-    project.commit("documents on main", ".")
-    laid(project)
-    assert left(project) == ("PRD.md",)
-    assert (project.read("PRD.md"), status(project)) == ("# Of main\n", "")
-    project.git("switch", "--quiet", project.branch)
-    assert project.read("PRD.md") == DOCUMENTS["PRD.md"]
 
 
 def test_a_link_in_the_place_of_a_document_is_not_written_through(project: Project) -> None:

@@ -77,13 +77,13 @@ def test_stories_that_are_gone_are_asked_for_and_nothing_is_done(done: Project, 
     assert done.statuses() == {"US-001": "completed", "US-002": "completed"}
 
 
-@pytest.mark.parametrize("data", ["[]", "{}", '{"userStories": [{"id"'])
-def test_a_broken_prd_json_says_how_to_bring_it_back(done: Project, data: str) -> None:
-    done.write("prd.json", data)
-    with pytest.raises(InvalidInput) as error:
-        done.loop()
+def test_a_broken_prd_json_says_how_to_bring_it_back(done: Project) -> None:
     path = "docs/features/login/prd.json"
-    assert f"git show ralph/login:{path} > {path}" in error.value.hint
+    for data in ("[]", "{}", '{"userStories": [{"id"'):
+        done.write("prd.json", data)
+        with pytest.raises(InvalidInput) as error:
+            done.loop()
+        assert f"git show ralph/login:{path} > {path}" in error.value.hint
 
 
 @pytest.mark.parametrize("lose", [loses_everything, loses_its_file_with_git])

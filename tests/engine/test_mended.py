@@ -90,12 +90,6 @@ def test_what_is_quoted_for_a_shell_is_not_doubted(tmp_path: Path, command: str)
     assert settings.load(tmp_path, None, env={"HOME": str(tmp_path)}, flags=flags).warnings == ()
 
 
-def test_operators_outside_of_the_quotes_are_doubted(tmp_path: Path) -> None:
-    flags = {"stack.test_command": "sh -c 'a' && b"}
-    (warning,) = settings.load(tmp_path, None, env={"HOME": str(tmp_path)}, flags=flags).warnings
-    assert "&& does nothing without a shell" in warning
-
-
 def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     said: list[str] = []

@@ -39,6 +39,7 @@ def test_work_is_merged_onto_a_commit_that_came_meanwhile(tmp_path: Path) -> Non
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "by hand" in project.subjects()
+    assert "; merging US-001 onto it" in ended.text
     assert project.code("src/mine.py") == project.code("src/us_002.py") == "MINE = 1\n"
     assert project.code("src/us_001.py") == "WORKS = 1\n"
     assert "it conflicts with what was committed meanwhile, in src/us_002.py" in ended.text

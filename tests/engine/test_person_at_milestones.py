@@ -62,16 +62,6 @@ def test_a_person_who_does_something_else_at_each_milestone_keeps_it_all(tmp_pat
     require_undisturbed(tmp_path, "main", *TURNS)
 
 
-@pytest.mark.parametrize(
-    ("act", "stands"), sampled([("rebases", "ralph/login"), ("edits prd.json", "main")], ("rebases", "ralph/login"))
-)
-@pytest.mark.fault("M6")
-def test_who_rewrites_what_ralphy_wrote_at_each_milestone_keeps_every_story(
-    tmp_path: Path, act: str, stands: str
-) -> None:
-    require_undisturbed(tmp_path, stands, act)
-
-
 def require_undisturbed(tmp_path: Path, stands: str, *acts: str) -> None:
     """A night whose person does these acts by turns."""
     project = a_feature(tmp_path, is_pushed=not {"amends", "rebases"}.intersection(acts))

@@ -45,7 +45,7 @@ def for_pull_request(tmp_path: Path) -> Project:
     [
         pytest.param(for_spec, "spec", id="spec"),
         pytest.param(for_review, "qa", id="qa", marks=pytest.mark.soak),
-        pytest.param(for_pull_request, "pr", id="pr"),
+        pytest.param(for_pull_request, "pr", id="pr", marks=pytest.mark.soak),
     ],
 )
 def test_a_steps_question_is_paid_once_waits_and_its_answer_reaches_the_next_run(

@@ -63,18 +63,18 @@ def test_stories_that_name_the_same_file_are_worked_on_one_after_the_other(tmp_p
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_a_person_commits_and_edits_while_three_are_at_work(tmp_path: Path) -> None:
-    ids = ["US-001", "US-002", "US-003"]
+def test_a_person_commits_and_edits_while_two_are_at_work(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002"]
     place = tmp_path / "place"
     place.mkdir()
-    project = build(tmp_path, *stories(4), lanes={"jobs": 3}, safety={"writable": [str(place)]})
+    project = build(tmp_path, *stories(3), lanes={"jobs": 2}, safety={"writable": [str(place)]})
     project.play(stories={**{one: [works(run=meeting(project, *ids, "person"))] for one in ids}, "*": [works()]})
     process = project.start("loop", "login")
     until(lambda: all((place / one).exists() for one in ids), process)
 
     text = project.read("prd.json")
-    assert text.count('"in_progress"') == 3 and project.read("TASKS.md").count("in_progress") == 3
-    project.write("prd.json", text.replace("Story US-004", "The fourth"))
+    assert text.count('"in_progress"') == 2 and project.read("TASKS.md").count("in_progress") == 2
+    project.write("prd.json", text.replace("Story US-003", "The third"))
     (project.repo / "mine.py").write_text("MINE = 1\n", encoding="utf-8")
     project.git("add", "mine.py")
     project.git("commit", "-qm", "mine")
@@ -82,8 +82,8 @@ def test_a_person_commits_and_edits_while_three_are_at_work(tmp_path: Path) -> N
     (place / "person").touch()
     process.communicate(timeout=PATIENCE_S)
 
-    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 5)]
-    assert project.story("US-004")["title"] == "The fourth"
+    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 4)]
+    assert project.story("US-003")["title"] == "The third"
     assert project.git("show", "main:mine.py") == "MINE = 1"
     assert_clean(project)
 
@@ -160,18 +160,18 @@ def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("P15")
-def test_kill_9_with_three_agents_at_work_costs_no_attempt_and_loses_no_work(tmp_path: Path) -> None:
-    ids = ["US-001", "US-002", "US-003"]
-    project = build(tmp_path, *stories(3))
+def test_kill_9_with_two_agents_at_work_costs_no_attempt_and_loses_no_work(tmp_path: Path) -> None:
+    ids = ["US-001", "US-002"]
+    project = build(tmp_path, *stories(2))
     process, agents = hanging(project, ids)
 
     process.kill()
     process.communicate(timeout=PATIENCE_S)
     assert all(map(is_gone, agents))
-    project.configure(gates={"spec": "auto"}, lanes={"jobs": 3})
-    project.loop(agents=3)
+    project.configure(gates={"spec": "auto"}, lanes={"jobs": 2})
+    project.loop(agents=2)
 
-    assert sorted(project.outcomes()[:3]) == [(one, "died") for one in ids]
+    assert sorted(project.outcomes()[:2]) == [(one, "died") for one in ids]
     assert sorted(project.landed()) == [f"login/{one}" for one in ids]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in ids} == {"1"}
     assert_clean(project)
@@ -191,16 +191,16 @@ def test_stop_begins_nothing_more_and_lets_those_at_work_finish(tmp_path: Path) 
 
 
 def test_a_usage_limit_that_all_meet_is_waited_for_once_and_costs_no_attempt(tmp_path: Path) -> None:
-    ids = ["US-001", "US-002", "US-003", "US-004"]
-    project = build(tmp_path, *stories(5), lanes={"jobs": 4})
+    ids = ["US-001", "US-002"]
+    project = build(tmp_path, *stories(3), lanes={"jobs": 2})
     limited = {"run": meeting(project, *ids), "limit": {"resets_in_s": 2}}
     project.play(stories={**{one: [limited, works()] for one in ids}, "*": [works()]})
 
     ended = project.loop()
 
     assert ended.code == ExitCode.WAITING, ended.text
-    assert sorted(project.outcomes()[:4]) == [(one, "limited") for one in ids]
-    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 6)]
+    assert sorted(project.outcomes()[:2]) == [(one, "limited") for one in ids]
+    assert sorted(project.landed()) == [f"login/US-00{n}" for n in range(1, 4)]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(one)) for one in ids} == {"1"}
 
 

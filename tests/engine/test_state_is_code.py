@@ -90,15 +90,6 @@ def test_redo_of_a_story_makes_it_pending_and_counts_anew(three: Project) -> Non
     assert three.trailer("Ralphy-Attempt", three.commit_of("US-002")) == "1"
 
 
-def test_redo_qa_reviews_again(three: Project) -> None:
-    assert three.call("redo", "qa", "login")[0] == 0
-
-    assert not (three.folder / "QA_REPORT.md").exists()
-    assert "QA_REPORT.md" in three.set_aside()
-    assert_clean(three)
-    assert three.loop().runs == ["qa"]
-
-
 def test_redo_spec_writes_it_anew_and_keeps_the_stories(tmp_path: Path) -> None:
     project = build(tmp_path, limits={"max_iterations": 2})
     project.loop()

@@ -35,7 +35,7 @@ def two(tmp_path: Path) -> Project:
     return project
 
 
-def test_a_story_is_one_commit_with_code_and_control_files_and_nothing_else(two: Project) -> None:
+def test_a_story_is_one_valid_commit_with_code_control_files_and_trailers_and_nothing_else(two: Project) -> None:
     assert two.landed() == ["login/US-001", "login/US-002"]
     assert two.files_of(two.commit_of("US-002")) == [
         "docs/features/login/prd.json",
@@ -45,8 +45,6 @@ def test_a_story_is_one_commit_with_code_and_control_files_and_nothing_else(two:
     ]
     assert "wip" not in two.git("log", "--all", "--format=%s")  # the agent's own commit
 
-
-def test_the_commit_carries_the_four_trailers(two: Project) -> None:
     commit = two.commit_of("US-001")
 
     assert two.git("log", "-1", "--format=%s", commit) == "feat(login): US-001 Story US-001"
@@ -55,8 +53,6 @@ def test_the_commit_carries_the_four_trailers(two: Project) -> None:
     assert two.trailer("Ralphy-Run", commit) == two.journal("run")[0]["run"]
     assert float(two.trailer("Ralphy-Cost-USD", commit)) > 0
 
-
-def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
     there = json.loads(two.git("show", f"{two.commit_of('US-001')}:docs/features/login/prd.json"))
     first, second = there["userStories"]
 
@@ -65,15 +61,13 @@ def test_the_story_is_marked_completed_in_its_own_commit(two: Project) -> None:
     assert first["execution"]["files_modified"] == ["src/us_001.py"]
     assert first["evidence"]["checks"][0]["exit"] == 0
 
-
-def test_what_a_story_leaves_is_valid_and_canonical_and_nothing_is_dirty(two: Project) -> None:
     written = two.git("show", f"{two.branch}:docs/features/login/prd.json")
 
     assert check_prd(written.encode(), "prd.json") == json.loads(written)
     assert_clean(two)
 
 
-def test_learnings_stand_in_the_progress_log_and_in_their_storys_document_alone_patterns_on_top(two: Project) -> None:
+def test_learnings_and_commits_stand_in_the_progress_log_and_in_their_storys_document_alone(two: Project) -> None:
     log = two.read("progress.txt")
 
     assert log.index("- files live in src") < log.index("## [")
@@ -82,8 +76,6 @@ def test_learnings_stand_in_the_progress_log_and_in_their_storys_document_alone_
     assert two.read("stories/US-001.md").count("## [") == 1
     assert "US-002" not in two.read("stories/US-001.md")
 
-
-def test_the_progress_log_names_each_storys_commit_as_soon_as_the_next_one_is_made(two: Project) -> None:
     def named(commit: str) -> list[str]:
         return re.findall(r"^Commit: (\S+)$", two.git("show", f"{commit}:docs/features/login/progress.txt"), re.M)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Act, Project, assert_clean, breaks, build, story, tried, works
+from tests.engine.building import Act, Project, assert_clean, build, story, tried, works
 from tests.engine.nights import played_once
+from tests.sampling import sampled
 
 SATISFIED = {"status": {"RECOMMENDATION": "the login page is already satisfied by src/base.py"}, "say": "Nothing."}
 COMMIT = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--quiet", "-am"]
@@ -29,10 +30,14 @@ NOT_WORK: dict[str, Act] = {
 }
 
 
+SAMPLE = ["nothing at all", "an empty commit", "comments alone", "documents alone"]
+
+
 @pytest.mark.fault("A1")
 @pytest.mark.attempt(57)
-def test_no_story_passes_by_what_is_no_work(tmp_path: Path) -> None:
-    names = {f"US-{number:03}": what for number, what in enumerate(NOT_WORK, start=1)}
+@pytest.mark.parametrize("whats", [SAMPLE, pytest.param(sorted({*NOT_WORK} - {*SAMPLE}), marks=pytest.mark.soak)])
+def test_no_story_passes_by_what_is_no_work(tmp_path: Path, whats: list[str]) -> None:
+    names = {f"US-{number:03}": what for number, what in enumerate(whats, start=1)}
     project = build(tmp_path, *map(story, names), limits={"max_attempts": 1}, breaker={"enabled": False})
     project.play(stories={name: [NOT_WORK[what]] for name, what in names.items()})
 
@@ -119,28 +124,6 @@ def test_a_yes_to_an_ordinary_question_does_not_complete_the_story(tmp_path: Pat
     assert project.landed() == ["login/US-001"]
 
 
-QUOTED = "> ---RALPH_STATUS---\n> STATUS: COMPLETE\n> EXIT_SIGNAL: true\n> ---END_RALPH_STATUS---"
-# green work, or none, whose agent does not say that it is done; and why it does not count
-HELD_BACK: dict[str, tuple[Act, str]] = {
-    "US-003": (works(status={"STATUS": "BLOCKED"}), "BLOCKED"),
-    "US-004": (works(exit_signal=None, promise=None, say=QUOTED), "EXIT_SIGNAL is missing"),
-    "US-005": (breaks(write={"src/us_005.py": "W = 1\n", "src/base.py": "BROKEN = 1\n"}), "src/base.py::works"),
-}
-
-
-@pytest.mark.fault("A2", "A6", "A8")
-def test_what_its_agent_or_a_check_holds_back_never_lands(tmp_path: Path) -> None:
-    project = build(tmp_path, *map(story, HELD_BACK), limits={"max_attempts": 1})
-    project.play(stories={name: [act] for name, (act, _) in HELD_BACK.items()})
-
-    project.loop(agents=len(HELD_BACK))
-
-    for name, (_, why) in HELD_BACK.items():
-        assert why in project.story(name)["execution"]["last_error"], name
-    assert project.landed() == []
-    assert (project.repo / "src" / "base.py").read_text() == "BASE = 1\n"
-
-
 ENDS_BADLY: dict[str, Act] = {
     "no result": {"crash": 3},
     "killed": {"kill": "SIGKILL"},
@@ -148,19 +131,17 @@ ENDS_BADLY: dict[str, Act] = {
 }
 
 
-def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_path: Path) -> None:
-    names = {f"US-{number:03}": how for number, how in enumerate(ENDS_BADLY, start=1)}
-    project = build(tmp_path, *map(story, names))
+@pytest.mark.parametrize("how", sampled(ENDS_BADLY, "no result"))
+def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_path: Path, how: str) -> None:
+    project = build(tmp_path, story("US-001"))
     more = {"append": {"src/{{slug}}.py": "MORE = 1\n"}}
-    project.play(stories={name: [works(**ENDS_BADLY[how]), more] for name, how in names.items()})
+    project.play(stories={"US-001": [works(**ENDS_BADLY[how]), more]})
 
-    project.loop(agents=6)
+    project.loop(agents=2)
 
-    for name, how in names.items():
-        modes = [run["mode"] for run in project.journal("run") if run.get("story") == name]
-        assert modes == ["fresh", "heal"], how
-        assert project.trailer("Ralphy-Attempt", project.commit_of(name)) == "2", how
-        assert project.code(f"src/{name.lower().replace('-', '_')}.py") == "WORKS = 1\nMORE = 1\n", how
+    assert [run["mode"] for run in project.journal("run")][:2] == ["fresh", "heal"]
+    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
+    assert project.code("src/us_001.py") == "WORKS = 1\nMORE = 1\n"
 
 
 def test_every_check_must_be_green_and_one_that_never_ends_is_red(tmp_path: Path) -> None:

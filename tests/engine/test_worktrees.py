@@ -11,7 +11,7 @@ from ralphy.engine.feature.features import features_of
 from ralphy.engine.view.status import decided
 from ralphy.errors import Conflict, ExitCode
 from ralphy.git.run_lock import Lock
-from tests.engine.building import Project, assert_clean, beside, build, drive, open_feature, story
+from tests.engine.building import Project, assert_clean, beside, build, drive, held, open_feature, story
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
 
@@ -24,17 +24,9 @@ def killed(tmp_path: Path) -> Project:
     return project
 
 
-def _lock(project: Project) -> Lock:
-    return Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "loop")
-
-
-def test_a_run_says_in_which_checkout_it_is(killed: Project) -> None:
-    assert [run["checkout"] for run in killed.journal("run")] == ["main"]
-
-
 def test_a_live_run_of_another_checkout_is_not_recovered(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    with _lock(project):
+    with held(project, "loop"):
         half_done(project)
         other = beside(project, tmp_path / "beside")
         with pytest.raises(Conflict, match="feature login is being worked on in main"):
@@ -66,6 +58,7 @@ def half_done(project: Project) -> None:
 
 
 def test_a_dead_run_of_another_checkout_is_left_to_that_checkout(killed: Project, tmp_path: Path) -> None:
+    assert [run["checkout"] for run in killed.journal("run")] == ["main"]
     other = beside(killed, tmp_path / "beside")
     shutil.copy(killed.folder / "prd.json", other.folder / "prd.json")
 

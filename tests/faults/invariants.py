@@ -21,7 +21,7 @@ from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.runs.recover import is_unfinished
 from ralphy.errors import RalphyError
 from tests.engine.building import Project, open_feature, strayed_documents
-from tests.faults.world import World, changed, git, stands_on_the_branch, world_of
+from tests.faults.world import World, carriers, changed, git, stands_on_the_branch, world_of
 
 LEFT_ALIVE_S = 60.0
 REFUSED = ("BROKEN", "CHEAT")
@@ -209,19 +209,3 @@ def ended(project: Project) -> Iterator[dict[str, Any]]:
             entry = json.loads(line)
             if entry["ev"] == "end":
                 yield entry
-
-
-def carriers(project: Project) -> list[str]:
-    """The processes that carry this repository's marker, with what they run."""
-    marker = json.dumps(str(project.repo / ".git"))[1:-1].encode()
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                rows = (folder / "environ").read_bytes().split(b"\0")
-                if any(row.startswith(b"RALPHY_REPO=") and row.endswith(marker) for row in rows):
-                    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    found.append(f"{folder.name} {words[:100]}")
-            except OSError:
-                continue
-    return found

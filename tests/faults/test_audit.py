@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -100,30 +98,6 @@ def test_what_audit_takes_for_a_torn_line_is_not_read_either(tmp_path: Path, end
 
     assert verify(path.read_bytes()).torn == 1
     assert history.open_runs == ()
-
-
-@pytest.mark.fault("F13")
-def test_a_torn_last_line_is_closed_and_the_chain_goes_on(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    os.truncate(path, path.stat().st_size - 7)
-
-    found = verify(written(tmp_path).read_bytes())
-
-    assert (found.broken, found.torn, found.links) == ("", 1, 15)
-
-
-def test_many_writers_at_once_make_one_chain(tmp_path: Path) -> None:
-    journals = [Journal(tmp_path / "journal.jsonl") for _ in range(8)]
-
-    def write(journal: Journal) -> None:
-        for number in range(40):
-            journal.append({"ev": "note", "number": number}, durable=False)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, journals))
-
-    found = verify((tmp_path / "journal.jsonl").read_bytes())
-    assert (found.broken, found.links) == ("", 320)
 
 
 @given(data=st.one_of(st.binary(max_size=400), st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join)))

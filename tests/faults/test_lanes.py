@@ -177,7 +177,7 @@ def test_a_place_for_lanes_that_cannot_be_written_is_said_before_any_money_is_sp
 
 
 @pytest.mark.fault("P3")
-@pytest.mark.parametrize("fault", ["dies", "fails"])
+@pytest.mark.parametrize("fault", sampled(["dies", "fails"], "dies"))
 def test_a_git_of_a_lane_that_is_killed_or_fails_costs_nothing(
     git_repo: Path, git: RunGit, tmp_path: Path, fault: str
 ) -> None:

@@ -27,7 +27,7 @@ MADE = {
 @pytest.mark.parametrize(("what", "killed"), sampled(
     [("pipe", False), ("pipe", True), ("socket", False),
      pytest.param("device", False, marks=pytest.mark.skipif(os.getuid() != 0, reason="needs root"))],
-    ("pipe", False), ("pipe", True),
+    ("pipe", True),
 ))  # fmt: skip
 @pytest.mark.fault("P1")
 def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted_and_keeps_git_waiting_nowhere(

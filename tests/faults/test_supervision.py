@@ -90,7 +90,7 @@ def test_an_agent_that_never_starts_is_ended_in_time_and_uses_no_attempt(
 
 def test_a_run_that_ends_before_its_background_work_is_not_judged_by_what_it_reported(tmp_path: Path) -> None:
     """The tree is green and the report complete, but the rest of the story was still to come."""
-    project, _ = troubled(tmp_path, works(background={"seconds": 600}), timeouts={"agent": 10})
+    project, _ = troubled(tmp_path, works(background={"seconds": 600}), timeouts={"agent": 6})
     assert project.outcomes()[:2] == [("US-001", "timed_out"), ("US-001", "succeeded")]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
 
@@ -201,7 +201,6 @@ def test_when_the_supervisor_is_killed_nothing_lives_on_and_the_next_loop_goes_o
             ("a limit is waited for", signal.SIGINT),
             ("a limit is waited for", signal.SIGHUP),
         ],
-        ("a check runs", signal.SIGTERM),
         ("a limit is waited for", signal.SIGINT),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -86,3 +87,19 @@ def _print(path: Path) -> str:
         return f"{found.st_mode:o} {hashlib.sha256(content).hexdigest()[:16]}"
     except OSError as error:
         return str(error)
+
+
+def carriers(project: Project) -> list[str]:
+    """The processes that carry this repository's marker, with what they run."""
+    marker = json.dumps(str(project.repo / ".git"))[1:-1].encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                rows = (folder / "environ").read_bytes().split(b"\0")
+                if any(row.startswith(b"RALPHY_REPO=") and row.endswith(marker) for row in rows):
+                    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    found.append(f"{folder.name} {words[:100]}")
+            except OSError:
+                continue
+    return found
