@@ -35,6 +35,11 @@ class Call:
         value: dict[str, Any] = json.loads(out)
         return code, value
 
+    def findings(self, *words: str) -> dict[str, dict[str, Any]]:
+        """What `doctor` finds, by name; without running the checks, if no words say otherwise."""
+        _, value = self.json("doctor", *(words or ("--no-checks",)))
+        return {row["name"]: row for row in value["checks"]}
+
     def lines(self, *words: str) -> list[dict[str, Any]]:
         """The objects of a command that prints one a line."""
         return [json.loads(line) for line in self("--json", *words)[1].splitlines()]

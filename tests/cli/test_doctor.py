@@ -176,7 +176,7 @@ def test_a_check_that_can_not_be_started_is_said_before_the_loop_refuses_it(
     project.git("commit", "--quiet", "-m", "test: runners")
     for run, said in RUNNERS.items():
         project.configure(checks=[{"name": "test", "run": run}])
-        found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["checks"]
+        found = call.findings()["checks"]
         assert (run, found["state"], found["said"] if said else "") == (run, "fail" if said else "ok", said)
         assert not said or call("loop")[0] == 4
     assert call("loop", "--max-iterations", "1")[0] == 13
@@ -189,7 +189,7 @@ def test_what_the_setup_is_to_make_is_not_missing_yet(made: Make) -> None:
     project.git("commit", "--quiet", "--all", "-m", "chore: ignore the tools")
 
     def checks() -> tuple[str, str]:
-        found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["checks"]
+        found = call.findings()["checks"]
         return found["state"], found["said"]
 
     assert checks() == ("warn", "test needs .tools/run, which is not there, or not executable (yet)")
@@ -433,7 +433,7 @@ def test_what_would_hurt_in_the_night_is_said_before_it(made: Make, bin_first: P
     for prepare, *_ in rows:
         prepare(project)
 
-    found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}
+    found = call.findings()
 
     assert "hindrances" not in found
     for _, name, state, said, fix in rows:

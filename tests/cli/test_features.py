@@ -105,16 +105,6 @@ def test_watch_leaves_a_merged_feature_alone_and_goes_on_with_the_next(finished:
     assert "start of ralph/login" not in project.git("log", "--format=%s", "main..ralph/settings")
 
 
-def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
-    project, call = finished
-    landed = project.commit_of("US-001")
-    merge(project, "merge")
-    project.git("revert", "--no-edit", landed)
-    assert lives(call) == {"login": "open"}
-    assert call("loop")[0] == 0
-    assert "src/login.py" in project.code_files()
-
-
 def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
     project, call = finished
     merge(project, "merge, deleted")
@@ -220,18 +210,12 @@ def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(at_a_gate: tu
     assert (code, err.splitlines()) == (3, ["ralphy: 2 features are open: login, settings", "  hint: name one of them"])
 
 
-def test_a_finished_feature_that_is_not_merged_yet_needs_no_name_beside_it(finished: tuple[Project, Call]) -> None:
-    project, call = finished
-    begin(project, "settings")
-    assert call.json("status")[1]["feature"] == "settings"
-    assert lives(call) == {"login": "published", "settings": "open"}
-
-
 def test_a_rejected_feature_is_not_open(made: Make) -> None:
     project, call = made(gates={"spec": "human", "qa": "human"})
     assert call("loop")[0] == 10
-    (project.folder / "REJECTED").touch()
+    assert call("reject", "--end")[0] == 0
     assert call("loop")[0] == 11
+    assert call.json("status", "login")[1]["phase"] == "REJECTED"
     assert lives(call) == {"login": "rejected"}
     begin(project, "settings")
     assert call("loop")[0] == 10

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from ralphy.git.run_lock import Lock
 from ralphy.text.rehearsed import MARK
 from tests.cli.conftest import Bell, Call, CallIn, Make
-from tests.engine.building import PATIENCE_S, Project, build, story, works
+from tests.engine.building import PATIENCE_S, Project, build, held, story, works
 from tests.engine.nights import played_once
 
 STAND_IN = f"{sys.executable} -m ralphy.rehearsal"
@@ -80,8 +79,7 @@ def test_while_a_run_waits_at_another_features_gate_no_command_is_printed_that_i
     three: Project, call_in: CallIn
 ) -> None:
     call = call_in(three)
-    lock = three.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
-    with Lock(lock, "feature csv"):
+    with held(three, "feature csv"):
         said = call("approve", "login")[1]
         assert f"; then: ralphy start login (now Ralphy is running here: pid {os.getpid()}, feature csv)" in said
         assert call("start", "login")[0] == ExitCode.CONFLICT

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from ralphy.git.run_lock import Lock
-from tests.cli.conftest import Bell, Call, Heard, Make
+from tests.cli.conftest import Call, Heard, Make
 from tests.cli.test_run import on_a_terminal
-from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, reports, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, held, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 Case = Callable[[Project, Call], int]
@@ -34,7 +33,7 @@ def limited(project: Project, call: Call) -> int:
 
 
 def locked(project: Project, call: Call) -> int:
-    with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "test"):
+    with held(project):
         return call("loop")[0]
 
 
@@ -106,18 +105,6 @@ def test_the_exit_codes_on_the_way_to_the_end(made: Make) -> None:
     assert call("loop", "--to", "qa")[0] == 0
     assert call("loop")[0] == 10
     assert call("loop", "--auto-approve")[0] == 0
-
-
-def test_the_exit_code_of_an_interruption_is_130(made: Make) -> None:
-    project, _ = made(*TWO)
-    bell = Bell(project.repo.parent / "bell")
-    project.play(stories={"*": [{"run": bell.ring, "hang": True}]})
-    with project.start("loop") as process:
-        bell.wait()
-        process.send_signal(2)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
-    assert "nothing is lost" in said
 
 
 AS_JSON = [

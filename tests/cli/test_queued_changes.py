@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from ralphy.documents.request_queue import folder_of, queue
-from ralphy.git.run_lock import Lock
 from ralphy.pipeline.requests import Change, Verb
 from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
-from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, build, drive, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Act, Project, assert_clean, build, drive, held, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
 from tests.sampling import sampled
@@ -35,10 +34,6 @@ class Slow:
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     _, said = process.communicate(timeout=PATIENCE_S)
     return process.returncode, said
-
-
-def held(project: Project, purpose: str = "feature login") -> Lock:
-    return Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", purpose)
 
 
 def waiting(project: Project, feature: str = "login") -> list[str]:

@@ -238,12 +238,12 @@ def test_a_prompt_that_lacks_its_report_or_cannot_be_used_is_named(git_repo: Pat
     assert out.count("warning") == 2 and "_house" not in out
     assert f"warning: {lacks}" in call("validate", qa)[1]
     assert "using the built-in prompt" in call("validate", "login")[1]
-    found = next(row for row in call.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
+    found = call.findings()["prompts"]
     assert (found["state"], lacks in found["said"], pr in found["said"]) == ("warn", True, True)
     assert "_report.md.j2" in found["fix"]
     (git_repo / qa).unlink()
     (git_repo / pr).unlink()
-    found = next(row for row in call.json("doctor", "--no-checks")[1]["checks"] if row["name"] == "prompts")
+    found = call.findings()["prompts"]
     assert found["state"] == "ok"
 
 

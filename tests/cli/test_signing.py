@@ -129,7 +129,7 @@ def test_a_signature_that_cannot_be_made_is_found_by_doctor_and_before_an_agent_
         set_up(project, commit_gpgSign="true")
         before = sorted(str(path) for path in project.repo.rglob("*"))
 
-        found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["signing"]
+        found = call.findings()["signing"]
         code, _, said = call("loop", "login")
 
         assert (found["state"], code) == ("fail", ExitCode.ENVIRONMENT)
@@ -138,7 +138,7 @@ def test_a_signature_that_cannot_be_made_is_found_by_doctor_and_before_an_agent_
         assert sorted(str(path) for path in project.repo.rglob("*")) == before
     assert call("config", "set", "git.sign", "off")[0] == 0
     project.git("commit", "--quiet", "--no-gpg-sign", "--all", "-m", "chore: unsigned")
-    found = {row["name"]: row for row in call.json("doctor", "--no-checks")[1]["checks"]}["signing"]
+    found = call.findings()["signing"]
     assert found["state"] == "warn"
     assert call("loop", "login")[0] == ExitCode.WAITING
     assert (project.landed(), signatures(project)) == (["login/US-001"], {"N"})

@@ -28,8 +28,10 @@ def test_a_script_follows_the_phases_and_moves_only_where_it_may(made: Make) -> 
 
 def test_a_task_is_made_with_an_id_of_its_own(made: Make) -> None:
     project, call = made(story("US-001"))
-    assert call("tasks", "add", "Log in", "--id", "auth.login", "--after", "US-001")[0] == 0
-    assert project.story("auth.login")["dependsOn"] == ["US-001"]
+    code, value = call.json("tasks", "create", "Log in", "--id", "auth.login", "--after", "US-001")
+    assert (code, value["schema"], value["story"]["id"]) == (0, "ralphy/story-add@1", "auth.login")
+    added = project.story("auth.login")
+    assert (added["title"], added["dependsOn"]) == ("Log in", ["US-001"])
     assert call.json("state", "get")[1]["currentTask"] == "US-001"
     assert call("tasks", "add", "Again", "--id", "AUTH.login")[0] == ExitCode.CONFLICT
     assert call("tasks", "add", "Bad", "--id", "../x")[0] == ExitCode.INVALID

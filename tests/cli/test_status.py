@@ -126,15 +126,6 @@ def test_a_step_past_its_time_has_failed_until_it_is_run_again(made: Make) -> No
     assert agreed(project, call)["phase"] == "AWAITING_SPEC_VALIDATION"
 
 
-def test_a_rejected_specification_is_the_end(made: Make) -> None:
-    project, call = made(gates={"spec": "human", "qa": "human"})
-    project.play()
-    project.loop()
-    assert call("reject", "--end")[0] == 0
-    project.loop()
-    assert phase(project, call) == "REJECTED"
-
-
 def test_an_empty_folder_is_idle(made: Make) -> None:
     project, call = made()
     (project.folder / "PRD.md").unlink()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Bell, Call, CallIn, Make
-from tests.engine.building import Project, assert_clean, build, story, works
+from tests.engine.building import Project, assert_clean, build, held, story, works
 from tests.engine.nights import played_once
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
@@ -120,16 +118,6 @@ def test_a_first_story_can_be_added_to_a_bare_feature(made: Make) -> None:
     project, call = made()
     assert call("story", "add", "Sign out", "login")[0] == 0
     assert project.story("US-001")["title"] == "Sign out"
-
-
-def test_tasks_create_is_story_add_in_the_words_of_ralph_dev(made: Make) -> None:
-    project, call = made(*TWO)
-    code, value = call.json("tasks", "create", "Sign out", "--id", "auth.logout", "--after", "US-001")
-    assert (code, value["schema"], value["story"]["id"]) == (0, "ralphy/story-add@1", "auth.logout")
-    assert (project.story("auth.logout")["title"], project.story("auth.logout")["dependsOn"]) == (
-        "Sign out",
-        ["US-001"],
-    )
 
 
 NOT_ADDED = {
@@ -279,7 +267,7 @@ def test_a_question_about_a_story_that_is_done_is_gone(made: Make) -> None:
 def test_nothing_is_changed_while_another_ralphy_works(made: Make) -> None:
     project, call = made(*TWO)
     before = project.read("prd.json")
-    with Lock(project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "test"):
+    with held(project):
         for words in (("add", "X"), ("start", "US-002"), ("fail", "US-001"), ("reset", "US-001")):
             assert (words, call("story", *words)[0]) == (words, 4)
     assert project.read("prd.json") == before
@@ -307,16 +295,6 @@ def test_what_a_dead_run_left_is_cleared_before_a_change(made: Make) -> None:
     assert project.statuses() == {"US-001": "failed", "US-002": "pending"}
     assert not (project.repo / "src" / "half.py").exists()
     assert_clean(project)
-
-
-def test_prd_json_that_is_broken_is_3_and_is_left_alone(made: Make) -> None:
-    project, call = made(*TWO)
-    broken = json.dumps({"userStories": [{"id": "US-001", "title": "x", "priority": "high"}]})
-    project.write("prd.json", broken)
-    code, value = call.json("story", "add", "X")
-    assert code == 3
-    assert "docs/features/login/prd.json" in value["error"]["message"]
-    assert project.read("prd.json") == broken
 
 
 def test_validate_warns_of_a_document_that_is_named_and_missing(made: Make) -> None:

@@ -35,16 +35,6 @@ def test_on_a_terminal_the_seconds_are_counted_down_and_a_word_stops(made: Make)
     assert project.statuses() == {"US-001": "pending"}
 
 
-def test_on_a_terminal_it_goes_on_by_itself(made: Make) -> None:
-    project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "auto"})
-    project.play(stories={"US-001": [{"limit": {"resets_in_s": 3}}, works()]})
-    with on_a_terminal(project, "start", "--max-iterations", "2") as (heard, process):
-        heard.until("s left: ")
-        heard.rest()
-    assert process.returncode == 13
-    assert project.landed() == ["login/US-001"]
-
-
 IN_AN_HOUR = r"(\w{3} )?\d\d:\d\d:\d\d \(in (59 min|1 h)[^)]*\)"
 
 
