@@ -33,7 +33,7 @@ def limited(project: Project, call: Call) -> int:
 
 
 def locked(project: Project, call: Call) -> int:
-    with held(project):
+    with held(project, "test"):
         return call("loop")[0]
 
 

@@ -267,7 +267,7 @@ def test_a_question_about_a_story_that_is_done_is_gone(made: Make) -> None:
 def test_nothing_is_changed_while_another_ralphy_works(made: Make) -> None:
     project, call = made(*TWO)
     before = project.read("prd.json")
-    with held(project):
+    with held(project, "test"):
         for words in (("add", "X"), ("start", "US-002"), ("fail", "US-001"), ("reset", "US-001")):
             assert (words, call("story", *words)[0]) == (words, 4)
     assert project.read("prd.json") == before
