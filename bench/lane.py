@@ -6,11 +6,15 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.ground import Effort, Ground, write
 from bench.report import Figure, Judged, Limit, each
+
+if TYPE_CHECKING:
+    from ralphy.lanes.lane import Lane
 
 _FILES = 5000
 _FIRST, _NEXT = Limit(Judged.MEDIAN, 5000.0), Limit(Judged.MEDIAN, 1500.0)
@@ -47,23 +51,29 @@ def _lane(ground: Ground, root: Path, turn: int) -> tuple[float, float, float]:
     pool = Pool(discover(root, ground.env), ground.folder / "lanes", find(os.environ), "moderate")
     try:
         lane = pool.agent()
-        first_ms, _ = _laid_out(ground, root, lane.lay_out)
+        first_ms, _ = _laid_out(ground, root, lane)
         write(root / "src/part_00/file_0000.py", f"TURN = {turn}\n")
         ground.git(root, "commit", "-qam", "a story")
-        then_ms, written = _laid_out(ground, root, lane.lay_out)
+        then_ms, written = _laid_out(ground, root, lane)
         pool.let_go([lane.name])
     finally:
         pool.close()
     return first_ms, then_ms, written
 
 
-def _laid_out(ground: Ground, root: Path, lay_out: Callable[[str, str, str], int]) -> tuple[float, int]:
+def _laid_out(ground: Ground, root: Path, lane: Lane) -> tuple[float, int]:
     """(milliseconds, files written) to lay out what is committed."""
     ask = ("git", "rev-parse", "HEAD", "HEAD^{tree}")
     commit, tree = subprocess.check_output(ask, cwd=root, env=ground.env, text=True).split()
+    before = _written(lane.tree)
     began = time.perf_counter()
-    written = lay_out(tree, commit, "main")
-    return (time.perf_counter() - began) * 1000, written
+    lane.lay_out(tree, commit, "main")
+    return (time.perf_counter() - began) * 1000, len(_written(lane.tree) - before)
+
+
+def _written(folder: Path) -> set[tuple[int, int]]:
+    """What tells the files of a folder from others that are written in their place."""
+    return {(stat.st_ino, stat.st_ctime_ns) for path in folder.rglob("*.py") for stat in (path.stat(),)}
 
 
 def _worktree(ground: Ground, root: Path, turn: int) -> float:

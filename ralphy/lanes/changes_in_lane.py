@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.files.tree_walk import children, remove, walk
+from ralphy.files.tree_walk import Found, remove, walk
+from ralphy.git.objects import TREE, Entry
 from ralphy.lanes.git_inside import Look
 
 _MOST_DEPTH = 200
@@ -47,85 +47,78 @@ class Taken:
 
 @dataclass(slots=True)
 class Survey:
-    """What Git does not tell of a working tree: pipes, sockets and devices, which are removed; `git` are paths named
-    `.git`, `inside` all that lies in folders that were asked for and is no folder."""
+    """What Git does not tell of a working tree. `special` are pipes, sockets and devices; `git` paths named `.git`;
+    `control` files and links in folders that are never taken; `large` files over the limit, with their bytes."""
 
     special: list[str] = field(default_factory=list)
     git: list[str] = field(default_factory=list)
-    inside: list[str] = field(default_factory=list)
+    control: list[str] = field(default_factory=list)
+    large: dict[str, int] = field(default_factory=dict)
 
 
-def surveyed(tree: Path, keep: Sequence[str], asked: Sequence[str] = ()) -> Survey:
-    """Look at all names in a tree but for what is kept, and make everything readable. Git would wait for a pipe that it
-    takes for its rules."""
+def surveyed(tree: Path, keep: Sequence[str], limits: TakeLimits) -> Survey:
+    """Look at all names in a tree but for what is kept, make everything readable, and take away what is special: Git
+    would wait for a pipe that it takes for its rules."""
     found = Survey()
-    for one in walk(tree, {".git", *keep}, unlock=True):
-        if one.path == ".git" or one.path in keep:
-            continue
+    for one in _others(tree, keep):
         if one.name == ".git":
             found.git.append(one.path)
-        if not one.is_folder and is_within(one.path, asked):
-            found.inside.append(one.path)
-        if not one.is_folder and not stat.S_ISREG(one.stat.st_mode) and not stat.S_ISLNK(one.stat.st_mode):
+        if one.is_folder:
+            continue
+        if is_within(one.path, limits.excluded):
+            found.control.append(one.path)
+        if _is_special(one):
             found.special.append(one.path)
+        elif one.stat.st_size > limits.max_file_bytes:
+            found.large[one.path] = one.stat.st_size
     for path in found.special:
         remove(tree / path, tree)
     return found
+
+
+def make_ready(tree: Path, keep: Sequence[str]) -> None:
+    """Take away what Git would leave, or be misled by, when it lays another tree out: what is special, repositories in
+    folders of the tree, files that have a second name, and rules of how files are compared."""
+    for path in [one.path for one in _others(tree, keep)
+                 if one.name in (".git", ".gitattributes") or _is_special(one)
+                 or (not one.is_folder and one.stat.st_nlink > 1)]:  # fmt: skip
+        remove(tree / path, tree)
+
+
+def _others(tree: Path, keep: Sequence[str]) -> Iterator[Found]:
+    """All that is in a tree but for its Git folder and what is kept, readable from then on."""
+    apart = {".git", *keep}
+    return (one for one in walk(tree, apart, unlock=True) if one.path not in apart)
+
+
+def _is_special(one: Found) -> bool:
+    return not (one.is_folder or stat.S_ISREG(one.stat.st_mode) or stat.S_ISLNK(one.stat.st_mode))
 
 
 def is_within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
-def folders_above(paths: Iterable[str]) -> set[str]:
-    """All folders that these paths lie in."""
-    folders = set[str]()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    return folders
-
-
-def clear(tree: Path, look: Look, keep: Sequence[str]) -> set[str]:
-    """Take away what is neither in the tree that was looked at nor kept, and what cannot be one of its files; gives
-    what was removed."""
-    folders, empty = folders_above([*look.files, *keep]), look.empty
-    away, left = set[str](), {".git", *keep}
-    for one in walk(tree, left):
-        if one.path == ".git" or one.path in keep:
-            continue
-        if one.path in look.files and one.path not in empty:
-            is_wrong = one.is_folder or (stat.S_ISREG(one.stat.st_mode) and one.stat.st_nlink > 1)
-        else:
-            is_wrong = not one.is_folder or (one.path not in folders and one.path not in empty)
-        if is_wrong:
-            away.add(one.path)
-            left.add(one.path)
-    for path in away:
-        remove(tree / path, tree)
-    return away
-
-
 class Sorted:
-    """The changes of a look, sorted: `gone` and `files` are taken, all else is named."""
+    """The changes of a look, sorted: `gone` and `files` are taken, all else is named. `before` gives what the tree that
+    was laid out has at a path."""
 
-    def __init__(self, tree: Path, look: Look, survey: Survey, keep: Sequence[str], limits: TakeLimits) -> None:
-        self._look, self._keep, self._limits = look, keep, limits
+    def __init__(
+        self, look: Look, survey: Survey, before: Callable[[str], Entry | None], keep: Sequence[str], limits: TakeLimits
+    ) -> None:
         self._modules_of_tree = look.filled | look.empty
-        self.gone, self.files = list[str](), list[str]()
-        self.big, self.deep, self.nested = list[tuple[str, int]](), list[str](), set[str]()
-        self.control, self.many, self.crowded = set[str](), 0, tuple[str, ...]()
-        self.modules = {path for path in look.empty if children(tree, tree / path)}
-        self._find_in_survey(survey)
-        self.gone += [path for path in sorted(look.gone) if not self._is_left_out(path)]
-        root = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            self.files += self._small_enough(root, sorted(look.changed))
-            added = list(self._small_enough(root, look.new))
-        finally:
-            os.close(root)
+        self._large, self._keep, self._limits = survey.large, keep, limits
+        self.big, self.deep = list[tuple[str, int]](), list[str]()
+        self.nested, self.modules = set[str](), set[str]()
+        self.control = {path for path in survey.control if before(path) is None}
+        self.many, self.crowded = 0, tuple[str, ...]()
+        for path in (*survey.git, *survey.special):
+            is_module, folder = self._is_in_module(path), before(path.removesuffix("/.git"))
+            if path.endswith("/.git") and not is_module and folder and folder.mode == TREE:
+                self.nested.add(path.removesuffix("/.git"))
+        self.gone = [path for path in sorted(look.gone) if not self._is_left_out(path)]
+        self.files = [path for path in sorted(look.changed) if self._is_taken(path)]
+        added = [path for path in look.new if self._is_taken(path)]
         if len(added) > limits.max_new_files:
             self.many, self.crowded = len(added), _crowded(added)
         else:
@@ -135,14 +128,6 @@ class Sorted:
         named = (tuple(sorted(paths)) for paths in (self.nested, self.deep, self.control, self.modules))
         nested, deep, control, modules = named
         return Taken(tree, tuple(sorted(self.big)), nested, deep, self.many, control, modules, self.crowded, refused)
-
-    def _find_in_survey(self, survey: Survey) -> None:
-        folders = folders_above(self._look.files)
-        self.control.update(path for path in survey.inside if path not in self._look.files)
-        for path in (*survey.git, *survey.special):
-            is_module = self._is_in_module(path)
-            if path.endswith("/.git") and not is_module and path.removesuffix("/.git") in folders:
-                self.nested.add(path.removesuffix("/.git"))
 
     def _is_in_module(self, path: str) -> bool:
         inside = sorted(module for module in self._modules_of_tree if is_within(path, (module,)))
@@ -156,24 +141,19 @@ class Sorted:
             return True
         return self._is_in_module(path)
 
-    def _small_enough(self, root: int, paths: Iterable[str]) -> Iterable[str]:
-        for path in paths:
-            if path.endswith("/"):
-                self._nest(path[:-1])
-            elif is_within(path, self._keep) or self._is_left_out(path):
-                continue
-            elif path.count("/") > _MOST_DEPTH:
-                self.deep.append(path)
-            else:
-                size = os.stat(path, dir_fd=root, follow_symlinks=False).st_size
-                if size > self._limits.max_file_bytes:
-                    self.big.append((path, size))
-                else:
-                    yield path
-
-    def _nest(self, path: str) -> None:
-        if not is_within(path, self._keep) and not self._is_in_module(path):
-            self.nested.add(path)
+    def _is_taken(self, path: str) -> bool:
+        """Is a file taken that is new or changed? One that is not is named."""
+        if is_within(path.rstrip("/"), self._keep) or self._is_left_out(path.rstrip("/")):
+            return False
+        if path.endswith("/"):
+            self.nested.add(path[:-1])
+        elif path.count("/") > _MOST_DEPTH:
+            self.deep.append(path)
+        elif path in self._large:
+            self.big.append((path, self._large[path]))
+        else:
+            return True
+        return False
 
 
 def _crowded(paths: Sequence[str]) -> tuple[str, ...]:

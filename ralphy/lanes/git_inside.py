@@ -7,14 +7,18 @@ hide a change. Nothing is kept between two of them.
 from __future__ import annotations
 
 import os
+import re
+import select
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ralphy.errors import EnvironmentProblem
+from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import problem_said
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
@@ -22,8 +26,9 @@ from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.bubblewrap import Sandbox
 
 GITLINK = "160000"
+_SPECIAL = re.compile(r"[*?\[\\ ]")  # in a pattern of what Git ignores
 _LONGEST_S = 900.0
-_MOST_MODULES = 1000
+_MOST_LISTED = 1 << 30
 _MOST_PACK = 4 << 30
 _FEW = 100  # objects that are unpacked, not kept as a pack
 _WRITTEN_OUT = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only")
@@ -31,53 +36,63 @@ _OWN = ("-c", f"core.excludesFile={os.devnull}", "-c", "core.trustctime=true", "
         "-c", "core.logAllRefUpdates=false")  # fmt: skip
 _VARIABLES = ("PATH", "HOME", "LANG", "USER", "LOGNAME", "TMPDIR")
 
-# $1 is a tree; then come paths of submodules, each with its commit. A submodule whose commit is there is read into the
-# index as if its files were the tree's own.
-_READ = """
+# $tree in a fresh index. With $has_modules, a submodule whose commit is there is read in as if its files were of the
+# tree; `filled` and `empty` list these and the others. One whose path Git quotes is left alone.
+_READ = r"""
 set -e
-"$git" read-tree "$1"
-shift
-while [ $# -gt 0 ]; do
-    if "$git" ls-tree -r -t "$2" >"$GIT_DIR/listed" 2>&1; then
-        "$git" update-index --force-remove -- "$1"
-        "$git" read-tree --prefix="$1/" "$2"
-    elif [ $? -gt 128 ]; then
-        exit 1
-    fi
-    shift 2
-done
-"""
-_LOOK = f"""{_READ}
-"$git" update-index -q --refresh --ignore-submodules || :
-"$git" ls-files --stage -z
-printf '\\0'
-"$git" diff-files --name-status -z --ignore-submodules=all
-printf '\\0'
-"$git" ls-files --others --exclude-standard -z
-"""
-_WRITE = """
-set -e
-"$git" checkout-index --all --force --index --quiet
-if [ $# -gt 0 ]; then
-    rm "$GIT_DIR/index"
-    "$git" read-tree "$1"
-    "$git" update-index -q --refresh --ignore-submodules || :
-fi
-"""
-# What Git refuses is left out, and its words are told after the id of the tree.
-_TAKE = """
-set -e
-rm "$GIT_DIR/index"
-"$git" read-tree "$1"
-"$git" update-index --force-remove -z --stdin <"$GIT_DIR/gone"
+"$git" read-tree "$tree"
+: >"$GIT_DIR/filled"
+: >"$GIT_DIR/empty"
 : >"$GIT_DIR/refused"
+tab=$(printf '\t')
+while [ "$has_modules" ]; do
+    "$git" ls-files --stage >"$GIT_DIR/listed"
+    sed -n '/"/d; s/^160000 \([0-9a-f]*\) 0/\1/p' "$GIT_DIR/listed" >"$GIT_DIR/links"
+    [ -s "$GIT_DIR/links" ] || break
+    while IFS=$tab read -r commit path; do
+        "$git" update-index --force-remove -- "$path"
+        if "$git" ls-tree -r -t "$commit" >"$GIT_DIR/listed" 2>&1; then
+            "$git" read-tree --prefix="$path/" "$commit"
+            printf '%s\n' "$path" >>"$GIT_DIR/filled"
+        elif [ $? -gt 128 ]; then
+            exit 1
+        else
+            printf '%s\n' "$path" >>"$GIT_DIR/empty"
+        fi
+    done <"$GIT_DIR/links"
+done
+"$git" update-index -q --refresh --ignore-submodules || :
+"""
+# $@ says what is kept. The index is left as that of the tree, which knows submodules by their commits alone.
+_LAY_OUT = f"""{_READ}
+"$git" clean -ffdxq "$@"
+"$git" checkout-index --all --force --index --quiet
+[ "$has_modules" ] || exit 0
+while IFS= read -r path; do
+    mkdir -p "$GIT_WORK_TREE/$path"
+done <"$GIT_DIR/empty"
+"$git" read-tree "$tree"
+"$git" update-index -q --refresh --ignore-submodules || :
+"""
+# Between the look and the rest, `taken` and `gone` are chosen. What Git refuses of them is left out, with its words in
+# `refused`.
+_TAKE = f"""{_READ}
+"$git" diff-files --name-status -z --ignore-submodules=all >"$GIT_DIR/changed"
+"$git" ls-files --others --exclude-standard -z >"$GIT_DIR/new"
+echo looked
+read -r answer || exit 1
+[ "$answer" = take ] || exit 0
+if [ "$has_modules" ]; then
+    rm "$GIT_DIR/index"
+    "$git" read-tree "$tree"
+fi
+[ ! -s "$GIT_DIR/gone" ] || "$git" update-index --force-remove -z --stdin <"$GIT_DIR/gone"
 if ! "$git" update-index --add -z --stdin <"$GIT_DIR/taken"; then
     xargs -0 -n 1 "$git" update-index --add -- <"$GIT_DIR/taken" 2>"$GIT_DIR/refused" || :
 fi
-tree=$("$git" write-tree)
-printf '%s\\n' "$tree" "^$1" | "$git" pack-objects --revs --stdout -q >"$GIT_DIR/pack"
-echo "$tree"
-cat "$GIT_DIR/refused"
+after=$("$git" write-tree)
+printf '%s\\n' "$after" "^$tree" | "$git" pack-objects --revs --stdout -q >"$GIT_DIR/pack"
+echo "$after"
 """
 
 
@@ -87,20 +102,14 @@ class LaneProblem(EnvironmentProblem):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A tree as a working tree stands beside it. `files` are its paths with Git's mode and id, those of the submodules
-    in `filled` with them; `changed` and `gone` are some of these, `new` what Git does not ignore. A nested repository
-    ends with a slash."""
+    """How a working tree differs from a tree. `changed` and `gone` are files of the tree or of a submodule in `filled`;
+    `new` is what Git does not ignore, where a nested repository ends with a slash. `empty` submodules have no files."""
 
-    files: Mapping[str, tuple[str, str]]
     changed: frozenset[str]
     gone: frozenset[str]
     new: tuple[str, ...]
     filled: frozenset[str] = frozenset()
-
-    @property
-    def empty(self) -> frozenset[str]:
-        """The submodules that are not filled."""
-        return frozenset(path for path, (mode, _) in self.files.items() if mode == GITLINK)
+    empty: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +122,48 @@ class GitInside:
     at: Path
     walls: Sandbox | None = None
 
-    def look(self, tree: str) -> Look:
-        """How the working tree differs from a tree; the index is then that of the tree with its submodules."""
-        asked: dict[str, str] = {}
-        while True:
-            words = [word for pair in asked.items() for word in pair]
-            found = _look(self._run(_LOOK, tree, *words))
-            links = {path: found.files[path][1] for path in sorted(found.empty - asked.keys())}
-            if not links or len(asked) >= _MOST_MODULES:
-                filled = frozenset(asked) - found.empty
-                return Look(found.files, found.changed, found.gone, found.new, filled)
-            asked |= dict(list(links.items())[:_MOST_MODULES])
+    def lay_out(self, tree: str, keep: Iterable[str], *, has_modules: bool) -> tuple[str, ...]:
+        """Make the working tree just this tree, but for what is kept; gives the submodules that are empty."""
+        words = [word for path in keep for word in ("-e", "/" + _SPECIAL.sub(r"\\\g<0>", path))]
+        self._run(_LAY_OUT, words, tree, has_modules=has_modules)
+        return tuple(sorted(self._listed("empty", "\n")))
 
-    def write(self, tree: str, look: Look) -> None:
-        """Write what differs from the look at a tree, and leave the index of the tree alone."""
-        self._run(_WRITE, *([tree] if look.filled else []))
+    def take(
+        self, base: str, choose: Callable[[Look], tuple[list[str], list[str]]], *, has_modules: bool
+    ) -> tuple[str, str]:
+        """(the tree that `base` becomes without and with the paths that are chosen, why Git refuses some of them); the
+        objects that are new with it go into the person's."""
 
-    def take(self, base: str, gone: Iterable[str], files: Iterable[str]) -> tuple[str, str]:
-        """(the tree that `base` becomes without and with these paths, why Git refuses some of them); the objects that
-        are new with it go into the person's."""
-        for name, paths in (("gone", gone), ("taken", files)):
-            (self.home / "git" / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
-        tree, *said = self._run(_TAKE, base).decode("utf-8", "replace").splitlines()
-        self._import(self.home / "git" / "pack")
-        return tree, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
+        def answer() -> str:
+            gone, files = choose(self._look())
+            for name, paths in (("gone", gone), ("taken", files)):
+                (self._git / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
+            return "take" if gone or files else "leave"
+
+        after = self._run(_TAKE, [], base, answer, has_modules=has_modules)
+        if not after:
+            return base, ""
+        self._import(self._git / "pack")
+        said = self._listed("refused", "\n")
+        return after, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
+
+    @property
+    def _git(self) -> Path:
+        return self.home / "git"
+
+    def _listed(self, name: str, end: str) -> list[str]:
+        """The entries of a list that a script wrote into the Git folder."""
+        data = read_regular(self._git / name, _MOST_LISTED)
+        if data is None:
+            raise LaneProblem(f"the lane cannot be used: {name} cannot be read", where=str(self._git))
+        return [entry for entry in os.fsdecode(data).split(end) if entry]
+
+    def _look(self) -> Look:
+        rows = self._listed("changed", "\0")
+        marks = dict(zip(rows[1::2], rows[::2], strict=True))
+        gone = frozenset(path for path, mark in marks.items() if mark == "D")
+        modules = (frozenset(self._listed(name, "\n")) for name in ("filled", "empty"))
+        return Look(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
 
     def _import(self, pack: Path) -> None:
         """A Git outside looks at all of the pack before anything of it counts."""
@@ -153,29 +180,34 @@ class GitInside:
         if done.returncode:
             raise failure([verb[0]], done.returncode, done.stderr, str(r.common_dir))
 
-    def _run(self, script: str, *words: str) -> bytes:
-        argv = ("/bin/sh", "-c", script, "sh", *words)
-        box = self.walls
-        with sealed(box.filter if box else b"") as filtered:
+    def _run(
+        self, script: str, words: Iterable[str], tree: str, answer: Callable[[], str] | None = None, *,
+        has_modules: bool,
+    ) -> str:  # fmt: skip
+        """What a script prints; with `answer`, it prints a line before, and waits for the answer to it."""
+        argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
+        env = {**self._env(), "tree": tree, "has_modules": "yes" if has_modules else ""}
+        with sealed(box.filter if box else b"") as filtered, TemporaryFile() as said:
             process = subprocess.Popen(
                 box.enclosed(argv, filter_at=filtered) if box else argv, cwd="/" if box else self.home / "tree",
-                env=self._env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=(filtered,), start_new_session=True,
+                env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, pass_fds=(filtered,),
+                start_new_session=True,
             )  # fmt: skip
-        try:
-            out, said = process.communicate(timeout=_LONGEST_S)
-        except BaseException as error:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
-            raise
+            try:
+                out = _conversation(process, answer)
+            except BaseException as error:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
+                raise
+            said.seek(0)
+            why = said.read().decode("utf-8", "replace").strip()[-2000:] or f"exit {process.returncode}"
         if process.returncode:
-            why = said.decode("utf-8", "replace").strip()[-2000:] or f"exit {process.returncode}"
             what = f"the lane cannot be used: {why}"
             raise problem_said(why, str(self.home)) or LaneProblem(what, where=str(self.home))
-        return out
+        return out.decode().strip()
 
     def _env(self) -> dict[str, str]:
         base = {name: value for name, value in self.repository.env.items() if name in _VARIABLES}
@@ -191,12 +223,11 @@ class GitInside:
                 "LC_ALL": "C"}  # fmt: skip
 
 
-def _look(out: bytes) -> Look:
-    """What `_LOOK` prints: three lists, with an empty name between them."""
-    names = iter(os.fsdecode(out).split("\0"))
-    files = {path: (mode, oid) for facts, _, path in (row.partition("\t") for row in iter(names.__next__, ""))
-             for mode, oid, _ in (facts.split(" "),)}  # fmt: skip
-    changed = list(iter(names.__next__, ""))
-    marks = dict(zip(changed[1::2], changed[::2], strict=True))
-    gone = frozenset(path for path, mark in marks.items() if mark == "D")
-    return Look(files, frozenset(marks) - gone, gone, tuple(filter(None, names)))
+def _conversation(process: subprocess.Popen[bytes], answer: Callable[[], str] | None) -> bytes:
+    """What a script prints at last. If it prints a line before that, it waits for the answer."""
+    said = b""
+    if answer and process.stdout:
+        if not select.select([process.stdout], [], [], _LONGEST_S)[0]:
+            raise subprocess.TimeoutExpired(process.args, _LONGEST_S)
+        said = f"{answer()}\n".encode() if process.stdout.readline() else b""
+    return process.communicate(said, timeout=_LONGEST_S)[0]

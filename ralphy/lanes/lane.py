@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
@@ -20,9 +22,9 @@ from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import TREE, Objects, is_oid
-from ralphy.lanes.changes_in_lane import Sorted, TakeLimits, Taken, clear, is_within, surveyed
+from ralphy.lanes.changes_in_lane import Sorted, TakeLimits, Taken, is_within, make_ready, surveyed
 from ralphy.lanes.git_folder import PersonGit, write_git
-from ralphy.lanes.git_inside import GITLINK, GitInside, LaneProblem
+from ralphy.lanes.git_inside import GITLINK, GitInside, LaneProblem, Look
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 
@@ -52,8 +54,8 @@ class Lane:
         self._walls = walls
         self._stood: os.stat_result | None = None
 
-    def lay_out(self, tree: str, commit: str, branch: str) -> int:
-        """Make the working tree exactly a tree (its objects must be written), and give the number of written files.
+    def lay_out(self, tree: str, commit: str, branch: str) -> None:
+        """Make the working tree exactly a tree (its objects must be written); what is the same is not written again.
 
         Programs in it see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
         """
@@ -62,25 +64,24 @@ class Lane:
             refs[f"refs/heads/{branch}"] = commit
         head = f"ref: refs/heads/{branch}" if branch else commit
         try:
-            written = self._written(tree, refs, head)
+            self._write(tree, refs, head)
         except DiskFull:
             raise
         except (OSError, EnvironmentProblem):
             if self._objects.read(tree) is None:
                 raise
             self._replace()
-            written = self._written(tree, refs, head)
+            self._write(tree, refs, head)
         self.laid_out, self._stood = tree, self.tree.lstat()
-        return written
 
-    def _written(self, tree: str, refs: dict[str, str], head: str) -> int:
+    def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
         git, keep = self._git(refs, head), _names(self.keep)
-        surveyed(self.tree, keep)
-        look = git.look(tree)
-        removed = clear(self.tree, look, keep)
-        git.write(tree, look)
-        self.empty = tuple(sorted(look.empty))
-        return len((look.changed | look.gone | removed) & look.files.keys())
+        make_ready(self.tree, keep)
+        self.empty = git.lay_out(tree, keep, has_modules=self._has_modules(tree))
+
+    def _has_modules(self, tree: str) -> bool:
+        rows = self._objects.entries(tree).values()
+        return any(row.mode == GITLINK or (row.mode == TREE and self._has_modules(row.oid)) for row in rows)
 
     @property
     def was_removed(self) -> bool:
@@ -97,14 +98,17 @@ class Lane:
         sockets and devices go."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
-        git, keep, excluded = self._git({}, "ref: refs/heads/lane"), _names(self.keep), _names(limits.excluded)
-        survey = surveyed(self.tree, keep, excluded)
-        found = Sorted(self.tree, git.look(base), survey, keep, limits)
-        tree, refused = base, ""
-        if found.gone or found.files:
-            tree, refused = git.take(base, found.gone, found.files)
-        self._require_sound(base, tree, excluded)
-        return found.taken(tree, refused)
+        git, keep = self._git({}, "ref: refs/heads/lane"), _names(self.keep)
+        limits = replace(limits, excluded=_names(limits.excluded))
+        survey, found = surveyed(self.tree, keep, limits), list[Sorted]()
+
+        def choose(look: Look) -> tuple[list[str], list[str]]:
+            found.append(Sorted(look, survey, partial(self._objects.at, base), keep, limits))
+            return found[0].gone, found[0].files
+
+        tree, refused = git.take(base, choose, has_modules=self._has_modules(base))
+        self._require_sound(base, tree, limits.excluded)
+        return found[0].taken(tree, refused)
 
     def hollow(self, base: str, tree: str) -> Iterator[str]:
         """What a tree has since `base` of Git LFS: the contents go to the person's; gives the paths that have none."""

@@ -29,7 +29,9 @@ def test_what_is_laid_out_is_the_tree_and_nothing_else(world: World) -> None:
     world.commit({"src/a.py": "a = 3\n", "new/c.py": "c\n"})
     world.laid_out()
     assert files_in(lane.tree) == files_in(world.root)
-    assert lane.lay_out(old, world.head, "main") == 1
+    same = (lane.tree / "run.sh").stat()
+    lane.lay_out(old, world.head, "main")
+    assert (lane.tree / "run.sh").stat() == same
     assert not (lane.tree / "new").exists()
 
 
@@ -62,6 +64,15 @@ def test_a_change_that_hides_behind_size_and_time_is_taken_and_undone(world: Wor
     assert world.git("cat-file", "-p", f"{taken.tree}:src/a.py") == "a = 9"
     world.laid_out()
     assert at.read_text() == "a = 1\n"
+
+
+def test_a_change_that_hides_behind_rules_is_undone(world: World) -> None:
+    """Git that compared files by rules that somebody left would take this one for what is committed."""
+    lane = world.laid_out()
+    (lane.tree / ".gitattributes").write_text("*.py text\n")
+    (lane.tree / "src/a.py").write_bytes(b"a = 1\r\n")
+    world.laid_out()
+    assert (lane.tree / "src/a.py").read_bytes() == b"a = 1\n"
 
 
 def test_programs_see_the_branch_and_may_commit(world: World) -> None:

@@ -31,8 +31,9 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
         w.say(f"what the run changed in lane {lane.name} is lost: {why}", BAD)
         refused = f"the lane was removed or damaged during the run: {why}"
         return Candidate(green, w.code_of(green), green, (), refused=refused)
-    changes = {path: new for path, _, new in w.objects.changes(green, taken.tree) if _is_code(w, path)}
-    tree = w.objects.graft(green, changes)
+    changes = {path: new for path, _, new in w.objects.changes(green, taken.tree)}
+    code = {path: new for path, new in changes.items() if _is_code(w, path)}
+    tree = taken.tree if code == changes else w.objects.graft(green, code)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     hollow = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
               for path in lane.hollow(green, tree)]  # fmt: skip
