@@ -264,6 +264,18 @@ def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:
     assert (lane.tree / "deps" / "lib").read_text() == "x"
 
 
+def test_what_is_kept_is_no_pattern(world: World) -> None:
+    lane = world.laid_out()
+    names = ("new/a [b]*c", "src/back\\slash", "end ", "!not", "#hash")
+    lane.keep = names
+    (lane.tree / "new").mkdir()
+    for name in (*names, "new/a bxc", "src/backslash", "end", "src/#hash"):
+        (lane.tree / name).write_text("x")
+    world.laid_out()
+    others = dict.fromkeys(names, "x")
+    assert files_in(lane.tree) == {**files_in(world.root), **others}
+
+
 def test_a_submodule_that_is_not_initialised_is_an_empty_folder_and_stays(world: World) -> None:
     world.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
     world.git("commit", "-qm", "lib")
