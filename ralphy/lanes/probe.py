@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ralphy.files.notes import read_note, write_note
 from ralphy.git.objects import Entry
@@ -54,16 +54,6 @@ _ASIDE = re.compile(
 )
 
 
-class Result(Protocol):
-    """What the probe asks of a check's result."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def passed(self) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`problem` stops the run before any money is spent, with what helps; `notes` are said and stop nothing."""
@@ -74,21 +64,20 @@ class Verdict:
 
 
 def probed(
-    objects: Objects, tree: str, commands: Mapping[str, str], before: Iterable[Result],
-    run: Callable[[str], Iterable[Result]], *, is_mounted: bool, excluded: Sequence[str] = (),
+    objects: Objects, tree: str, commands: Mapping[str, str], green: Sequence[str],
+    run: Callable[[str], Iterable[str]], *, is_mounted: bool, excluded: Sequence[str] = (),
 ) -> Verdict:  # fmt: skip
-    """Spoil a tree, have its checks run (`run` is given the id of the spoiled tree), and judge.
+    """Spoil a tree, have its checks run (`run` gets the id of the spoiled tree and names those that pass), and judge.
 
-    `commands` are the checks by name; `before` is what they said of the tree as it is: what was red then, proves
+    `commands` are the checks by name; `green` are those that pass on the tree as it is: what was red then, proves
     nothing. `excluded` are folders of documents (the features').
     """
-    green = [result.name for result in before if result.passed]
     if not green:
         return Verdict(notes=("probe skipped: no check passes on the code as it is",))
     spoils = spoiled_files([path for path, _ in _files(objects, tree)], commands.values(), excluded)
     if not spoils:
         return Verdict(notes=("probe skipped: no source of a known language",))
-    still = {result.name for result in run(spoiled_tree(objects, tree, spoils)) if result.passed}
+    still = set(run(spoiled_tree(objects, tree, spoils)))
     return judged(green, [name for name in green if name in still], commands, is_mounted=is_mounted)
 
 

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,12 +44,6 @@ FILES = {
 TESTS, DOCS = "test", "docs"
 
 
-@dataclass(frozen=True)
-class Said:
-    name: str
-    passed: bool
-
-
 @pytest.fixture
 def checkout(tmp_path: Path, git: RunGit) -> Path:
     """A project with sources in src/, installed in its own .venv so that edits show at once."""
@@ -80,19 +73,19 @@ def laid_out(checkout: Path, lane: Path, tree: str) -> None:
     subprocess.run(["tar", "-x"], cwd=lane, input=archive, check=True)
 
 
-def runner(checkout: Path, lane: Path, around: Sequence[str] = ()) -> Callable[[str], list[Said]]:
+def runner(checkout: Path, lane: Path, around: Sequence[str] = ()) -> Callable[[str], list[str]]:
     """Runs the tests and a check of the documents in the lane, with the checkout's Python."""
 
-    def run(tree: str) -> list[Said]:
+    def run(tree: str) -> list[str]:
         laid_out(checkout, lane, tree)
         (lane / ".venv").mkdir()
         commands: Mapping[str, list[str]] = {
             TESTS: [str(checkout / ".venv" / "bin" / "python"), "-B", "-m", "unittest", "-q"],
             DOCS: ["test", "-s", "README.md"],
         }
-        return [Said(name, not subprocess.run([*around, *words], cwd=checkout if around else lane,
-                                              capture_output=True, check=False).returncode)
-                for name, words in commands.items()]  # fmt: skip
+        return [name for name, words in commands.items()
+                if not subprocess.run([*around, *words], cwd=checkout if around else lane,
+                                      capture_output=True, check=False).returncode]  # fmt: skip
 
     return run
 
@@ -100,7 +93,7 @@ def runner(checkout: Path, lane: Path, around: Sequence[str] = ()) -> Callable[[
 COMMANDS = {TESTS: "python -m unittest", DOCS: "test -s README.md"}
 
 
-def a_probe(objects: Objects, run: Callable[[str], list[Said]], *, is_mounted: bool) -> Verdict:
+def a_probe(objects: Objects, run: Callable[[str], list[str]], *, is_mounted: bool) -> Verdict:
     tree = objects.tree_of("HEAD")
     return probed(objects, tree, {TESTS: COMMANDS[TESTS], DOCS: "markdownlint README.md"}, run(tree), run,
                   is_mounted=is_mounted)  # fmt: skip
@@ -131,11 +124,10 @@ def test_a_lane_at_the_checkouts_path_is_looked_at(checkout: Path, objects: Obje
 
 
 def test_what_was_red_before_proves_nothing(checkout: Path, objects: Objects, tmp_path: Path) -> None:
-    def never(tree: str) -> list[Said]:
+    def never(tree: str) -> list[str]:
         raise AssertionError
 
-    before = [Said(TESTS, passed=False)]
-    verdict = probed(objects, objects.tree_of("HEAD"), COMMANDS, before, never, is_mounted=False)
+    verdict = probed(objects, objects.tree_of("HEAD"), COMMANDS, [], never, is_mounted=False)
     assert not verdict.problem
     assert "probe skipped" in verdict.notes[0]
 
@@ -143,7 +135,7 @@ def test_what_was_red_before_proves_nothing(checkout: Path, objects: Objects, tm
 def test_without_a_source_nothing_is_blocked(checkout: Path, objects: Objects, git: RunGit) -> None:
     git("rm", "--quiet", "-r", "src", cwd=checkout)
     git("commit", "--quiet", "--message", "chore: empty", cwd=checkout)
-    verdict = probed(objects, objects.tree_of("HEAD"), COMMANDS, [Said(TESTS, True)], lambda _: [], is_mounted=True)
+    verdict = probed(objects, objects.tree_of("HEAD"), COMMANDS, [TESTS], lambda _: [], is_mounted=True)
     assert not verdict.problem
     assert "no source of a known language" in verdict.notes[0]
 

@@ -6,7 +6,7 @@ Before any money is spent, they run once on broken code, which they must catch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work
@@ -76,12 +76,6 @@ def tell_what_is_not_asked(w: Workspace, code: str) -> None:
 _MEMORY = "probe.json"
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    name: str
-    passed: bool
-
-
 def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) -> None:
     """EnvironmentProblem if the checks stay green on sources that cannot work (`lanes.probe: stop`).
 
@@ -106,19 +100,17 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
 
 
 def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:
-    own = {check.name for check in w.checks}
-    said = list[_Said]()
+    commands, asked = {check.name: check.run for check in w.checks}, list[str]()
 
-    def run(broken: str) -> list[_Said]:
+    def run(broken: str) -> list[str]:
+        asked.append(broken)
         w.say("Checking that the checks catch broken code…")
         lay_out_clean(w, broken)
-        said[:] = [_Said(result.name, result.is_green) for result in run_checks(w, "probe", until_red=False)]
-        return said
+        return [result.name for result in run_checks(w, "probe", until_red=False) if result.is_green]
 
-    known = [_Said(result.name, result.is_green) for result in before if result.name in own]
+    green = [result.name for result in before if result.is_green and result.name in commands]
     excluded = (w.config.project.features_dir,)
-    commands = {check.name: check.run for check in w.checks}
-    verdict = probed(w.objects, tree, commands, known, run, is_mounted=is_mounted, excluded=excluded)
-    if said and not verdict.problem:
+    verdict = probed(w.objects, tree, commands, green, run, is_mounted=is_mounted, excluded=excluded)
+    if asked and not verdict.problem:
         w.say("ok: the checks catch broken code")
     return verdict
