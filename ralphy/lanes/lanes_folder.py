@@ -57,37 +57,37 @@ def _named(text: str, env: Mapping[str, str]) -> Path:
     return Path(home, text.removeprefix("~/")) if text else Path(home, ".cache", "ralphy", "lanes")
 
 
-def folder_name(repository: Repository) -> str:
-    """The checkout's name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
-    return _name(repository.root, repository.git_dir)
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose a folder below that of all lanes is: a checkout's, or a repository's, which all of its checkouts share."""
+
+    root: Path
+    git_dir: Path
+
+    @property
+    def folder_name(self) -> str:
+        """Its name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
+        return f"{re.sub(r'[^A-Za-z0-9._-]', '_', self.root.name)[:40]}{_ending(self.git_dir)}"
+
+    def note(self, folder: Path) -> None:
+        """Note in the folder whose it is: nothing else tells that once the checkout is deleted."""
+        root, git_dir = self.root.resolve(), self.git_dir.resolve()
+        note = {"root": str(root), "git_dir": str(git_dir), "mount": str(_mount_of(root))}
+        write_note(folder / _NOTE, note, durable=False)
 
 
-def shared_folder_name(repository: Repository) -> str:
-    """The same for what all checkouts of a repository share."""
-    return _name(repository.common_dir.resolve().parent, repository.common_dir)
+def checkout_of(repository: Repository) -> Owner:
+    """The owner of a checkout's lanes."""
+    return Owner(repository.root, repository.git_dir)
 
 
-def _name(root: Path, git_dir: Path) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', root.name)[:40]}{_ending(git_dir)}"
-
-
-def note_checkout(repository: Repository, folder: Path) -> None:
-    """Note beside the lanes of a checkout whose they are: nothing else tells that once it is deleted."""
-    _note(folder, repository.root.resolve(), repository.git_dir.resolve())
-
-
-def note_repository(repository: Repository, folder: Path) -> None:
-    """The same beside what all checkouts of a repository share."""
+def repository_of(repository: Repository) -> Owner:
+    """The owner of what all checkouts of a repository share."""
     common = repository.common_dir.resolve()
-    _note(folder, common.parent, common)
+    return Owner(common.parent, common)
 
 
-def _note(folder: Path, root: Path, git_dir: Path) -> None:
-    note = {"root": str(root), "git_dir": str(git_dir), "mount": str(_mount_of(root))}
-    write_note(folder / _NOTE, note, durable=False)
-
-
-def forget_checkout(folder: Path) -> None:
+def forget_owner(folder: Path) -> None:
     """Take the note away: no lane is left."""
     remove(folder / _NOTE, folder.parent)
 
@@ -97,7 +97,7 @@ def abandoned(lanes: Path) -> Iterator[Abandoned]:
     for found in sorted(children(lanes.parent, lanes), key=lambda found: found.name):
         note = read_note(lanes / found.name / _NOTE, 1 << 16) if found.is_folder else {}
         root, git_dir, mount = (Path(str(note.get(name) or "")) for name in ("root", "git_dir", "mount"))
-        is_true = root.is_absolute() and git_dir.is_absolute() and found.name == _name(root, git_dir)
+        is_true = root.is_absolute() and git_dir.is_absolute() and found.name == Owner(root, git_dir).folder_name
         if is_true and not os.path.lexists(root) and not os.path.lexists(git_dir):
             why = "" if mount.is_mount() else f"{mount} is not mounted"
             yield Abandoned(lanes / found.name, str(root), why)
@@ -132,5 +132,5 @@ def _is_there(git_dir: Path) -> bool:
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:
     """A text with paths below the checkout, or below the tree of one of its lanes, as they are in the repository."""
-    in_a_lane = rf"(?:/[^\s/]+)+/{re.escape(folder_name(repository))}/[\w-]+/tree/"
+    in_a_lane = rf"(?:/[^\s/]+)+/{re.escape(checkout_of(repository).folder_name)}/[\w-]+/tree/"
     return re.sub(in_a_lane, "", text.replace(f"{repository.root}/", ""))

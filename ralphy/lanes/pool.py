@@ -18,15 +18,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
-from ralphy.lanes.lanes_folder import (
-    CACHES,
-    folder_name,
-    forget_checkout,
-    left_over,
-    note_checkout,
-    note_repository,
-    shared_folder_name,
-)
+from ralphy.lanes.lanes_folder import CACHES, checkout_of, forget_owner, left_over, repository_of
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
@@ -69,9 +61,9 @@ class Pool:
         self, repository: Repository, folder: Path, bwrap: str | None, level: str, *, control: Iterable[str] = (),
         objects: Objects | None = None,
     ) -> None:  # fmt: skip
-        self.folder = folder.expanduser().absolute() / folder_name(repository)
+        self.folder = folder.expanduser().absolute() / checkout_of(repository).folder_name
         # Those of all agents and checks of the repository, in place of the person's.
-        self.caches = self.folder.with_name(shared_folder_name(repository)) / CACHES
+        self.caches = self.folder.with_name(repository_of(repository).folder_name) / CACHES
         self._repository = repository
         self._bwrap, self._level = bwrap, level
         self._control = tuple(control)
@@ -125,7 +117,7 @@ class Pool:
                 remove(homes[name], self.folder.parent)
                 freed += before - size_of(homes[name])
         if not any(home.parent == self.folder for home in self._homes().values()):
-            forget_checkout(self.folder)
+            forget_owner(self.folder)
         return freed
 
     def _homes(self) -> dict[str, Path]:
@@ -176,14 +168,14 @@ class Pool:
     def _make_caches(self) -> None:
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.caches.parent.chmod(0o700)
-        note_repository(self._repository, self.caches.parent)
+        repository_of(self._repository).note(self.caches.parent)
 
     def _make_folder(self) -> None:
         try:
             for folder in (self.folder.parent, self.folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)
-            note_checkout(self._repository, self.folder)
+            checkout_of(self._repository).note(self.folder)
         except OSError as error:
             if isinstance(full := as_problem(error), DiskFull):
                 raise full from error
