@@ -28,7 +28,6 @@ from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.mount_points import make_mount_point
 
 if TYPE_CHECKING:
-    from ralphy.config.values import Config, Lanes
     from ralphy.git.commands import Repository
 
 _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=all",
@@ -73,16 +72,6 @@ def found(
     for pattern in patterns:
         chosen |= {one.path: one for one in (_named(root, rows, pattern) if pattern != AUTO else ())}
     return sorted(_within(root, list(chosen.values()), most_bytes), key=lambda one: one.path)
-
-
-def wanted(repository: Repository, config: Config) -> list[Brought]:
-    """What the settings in force bring into a lane of this repository, and what they leave."""
-    return found(repository, config.project.features_dir, config.lanes.bring, config.lanes.max_gb << 30)
-
-
-def kept_paths(brought: Iterable[Brought], lanes: Lanes, *, is_clean: bool) -> tuple[str, ...]:
-    """What laying a tree out leaves alone: what was brought; in a clean lane also the build caches of `lanes.keep`."""
-    return (*(one.path for one in coming(brought)), *(lanes.keep if is_clean else ()))
 
 
 def _ignored(repository: Repository) -> list[str]:

@@ -53,19 +53,12 @@ def read_person(repository: Repository) -> PersonGit:
     _require_whole(settings, repository)
     common = repository.common_dir
     lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
-    return PersonGit(
-        tuple(_without_tree_programs(settings, repository)),
-        tuple(
-            dict.fromkeys(
-                at for folder in islice(_repositories(repository), _MOST_MODULES) for at in _objects(folder / "objects")
-            )
-        ),
-        repository.object_format,
-        (_named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")),
-        (_named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")),
-        _bytes(common / "shallow"),
-        lfs,
-    )
+    folders = (folder / "objects" for folder in islice(_repositories(repository), _MOST_MODULES))
+    objects = tuple(dict.fromkeys(at for folder in folders for at in _objects(folder)))
+    excludes = _named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")
+    attributes = _named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")
+    return PersonGit(tuple(_without_tree_programs(settings, repository)), objects, repository.object_format, excludes,
+                     attributes, _bytes(common / "shallow"), lfs)  # fmt: skip
 
 
 def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) -> None:

@@ -110,7 +110,7 @@ class Lane:
         self._require_sound(base, tree, limits.excluded)
         return found[0].taken(tree, refused)
 
-    def hollow(self, base: str, tree: str) -> Iterator[str]:
+    def missing_lfs_content(self, base: str, tree: str) -> Iterator[str]:
         """What a tree has since `base` of Git LFS: the contents go to the person's; gives the paths that have none."""
         changes = list(self._objects.changes(base, tree)) if FILTER in dict(self._person.settings) else []
         known = {was.oid for _, was, _ in changes if was}

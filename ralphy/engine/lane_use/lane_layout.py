@@ -16,7 +16,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
-from ralphy.lanes.bring import Brought, apart_from, bring, coming, kept_paths, left_behind, unbound, wanted
+from ralphy.lanes.bring import Brought, apart_from, bring, coming, found, left_behind, unbound
 from ralphy.sandbox.mount_points import make_mount_point
 from ralphy.text.tone import WAITING
 
@@ -79,9 +79,9 @@ def with_documents(w: Workspace, tree: str) -> str:
 
 
 def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
-    """What stays in a lane when another tree is laid out there."""
-    kept = kept_paths(brought, w.config.lanes, is_clean=lane is clean_lane(w))
-    return tuple(dict.fromkeys((*kept, *made_by_setup(w, lane, tree))))
+    """What stays in a lane when another tree is laid out there; in that of the checks, build caches, too."""
+    caches = w.config.lanes.keep if lane is clean_lane(w) else ()
+    return tuple(dict.fromkeys((*(one.path for one in coming(brought)), *caches, *made_by_setup(w, lane, tree))))
 
 
 def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
@@ -97,7 +97,8 @@ def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
 def _brought(w: Workspace, tree: str) -> list[Brought]:
     """What comes along from the checkout; asked once, and what stays behind is said."""
     if w.checkout.brought is None:
-        w.checkout.brought = tuple(wanted(w.repository, w.config))
+        lanes, features = w.config.lanes, w.config.project.features_dir
+        w.checkout.brought = tuple(found(w.repository, features, lanes.bring, lanes.max_gb << 30))
         for sentence in left_behind(w.checkout.brought):
             w.say(sentence)
     return apart_from(w.checkout.brought, lambda path: w.objects.at(tree, path) is not None)

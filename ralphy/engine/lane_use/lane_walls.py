@@ -16,13 +16,7 @@ from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_setup import made_by_setup
 from ralphy.engine.lane_use.open_lanes import clean_lane, laid_out_in, lanes_of
 from ralphy.engine.lane_use.strict import view_of
-from ralphy.engine.workspace.safety_level import (
-    MINIMAL,
-    SETTINGS,
-    STRICT,
-    control_names,
-    expanded,
-)
+from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, control_names, expanded
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
@@ -195,12 +189,8 @@ def _settings(w: Workspace) -> list[Path]:
     """The person's settings of Git and of Ralphy, and what is noted of those that were accepted."""
     home = Path(w.env.get("HOME", "/"))
     config, noted = Path(w.env.get("XDG_CONFIG_HOME") or home / ".config"), record_path(w.env)
-    return [
-        home / ".gitconfig",
-        config / "git" / "config",
-        config / "ralphy" / "config.yaml",
-        *([noted] if noted else []),
-    ]
+    files = (home / ".gitconfig", config / "git" / "config", config / "ralphy" / "config.yaml")
+    return [*files, *([noted] if noted else [])]
 
 
 def _hooks(common: Path) -> list[Path]:

@@ -16,16 +16,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import (
-    FORWARD,
-    View,
-    bare_sandbox,
-    find,
-    interpreter,
-    program_at,
-    why_not,
-    why_not_found,
-)
+from ralphy.sandbox.bubblewrap import FORWARD, View, bare_sandbox, find, interpreter, program_at, why_not, why_not_found
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))

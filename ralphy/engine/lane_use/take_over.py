@@ -35,9 +35,9 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     code = {path: new for path, new in changes.items() if _is_code(w, path)}
     tree = taken.tree if code == changes else w.objects.graft(green, code)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
-    hollow = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
-              for path in lane.hollow(green, tree)]  # fmt: skip
-    refused = next(iter(hollow), "") or _why_refused(w, taken) or _why_unsafe(w, green, tree)
+    pointers = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
+                for path in lane.missing_lfs_content(green, tree)]  # fmt: skip
+    refused = next(iter(pointers), "") or _why_refused(w, taken) or _why_unsafe(w, green, tree)
     modules = tuple(f"{shown(path)}/ (a submodule)" for path in taken.modules)
     if modules:
         w.say(f"not taken: {', '.join(modules[:5])}", WAITING)
