@@ -196,7 +196,7 @@ def test_without_a_receiver_it_says_what_to_set(made: Make) -> None:
     _, call = made(story("US-001"))
     for words in (("notify",), ("notify", "--test")):
         code, out, _ = call(*words)
-        assert (code, "ralphy config set notify.command" in out) == (0, True)
+        assert (code, "ralphy config set notify.webhook" in out) == (0, True)
 
 
 def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line(made: Make, tmp_path: Path) -> None:

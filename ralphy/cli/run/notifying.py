@@ -22,8 +22,8 @@ from ralphy.pipeline.notices import Notice, notice_of
 
 _NOBODY = """\
 nobody is told yet: no receiver is set, and there is no terminal whose bell could ring
-  hint: ralphy config set notify.command '[my-notifier]'
-        (or notify.webhook, notify.apprise: docs/notifications.md)"""
+  hint: ralphy config set notify.webhook https://example.org/ralphy
+        (or notify.command, notify.apprise: docs/notifications.md)"""
 
 
 def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
