@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.safe_open import open_regular
+from ralphy.files.safe_open import open_regular, read_at_most
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
 
@@ -91,7 +91,7 @@ def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = 
     """
     try:
         with open_regular(path, os.O_NOFOLLOW, folder) as file:
-            data = file.read(most + 1)
+            data = read_at_most(file, most + 1)
     except OSError:
         return None
     return data if len(data) <= most else None

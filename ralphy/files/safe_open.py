@@ -37,7 +37,12 @@ def open_regular(path: str | os.PathLike[str], flags: int = 0, folder: int | Non
 def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
     """The first `most` bytes of a regular file; OSError if there is none. Links are followed."""
     with open_regular(path) as file:
-        return file.read(most)
+        return read_at_most(file, most)
+
+
+def read_at_most(file: BinaryIO, most: int) -> bytes:
+    """The first `most` bytes of an open file. Python makes room for all that is asked for, so its size bounds that."""
+    return file.read(min(most, os.fstat(file.fileno()).st_size))
 
 
 def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
@@ -49,7 +54,7 @@ def read_bounded(path: Path, limit: int, *, where: str = "") -> bytes | None:
     shown = where or str(path)
     try:
         with open_regular(path) as file:
-            data = file.read(limit + 1)
+            data = read_at_most(file, limit + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except NotRegularError:
