@@ -409,3 +409,13 @@ def test_one_inbox_of_several_repositories_has_commands_that_work_from_here(
     assert call("status", "--all", "--under", str(top / "node_modules/pkg/src"))[0] == 2
     code, _, err = call("status", "--all", "--under", "nowhere")
     assert code == 2 and "nowhere cannot be read" in err
+
+
+def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+    landed = project.commit_of("US-001")
+    merge(project, "merge")
+    project.git("revert", "--no-edit", landed)
+    assert lives(call) == {"login": "open"}
+    assert call("loop")[0] == 0
+    assert "src/login.py" in project.code_files()

@@ -341,3 +341,12 @@ def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
     with opened(project) as w:
         unexclude(w.repository, w.feature)
     assert file.read_text() == "*.mine\n"
+
+
+def test_a_stash_on_the_branch_is_no_edit_and_its_return_is_one(project: Project) -> None:
+    project.git("switch", "--quiet", project.branch)
+    project.write("SPEC.md", "# Mine\n")
+    project.git("stash", "--quiet")
+    assert not edits(project)
+    project.git("stash", "pop", "--quiet")
+    assert edits(project).files == {"SPEC.md": b"# Mine\n"}
