@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 import re
+import time
 import uuid
 from urllib.parse import quote, urlencode
 
@@ -259,6 +260,18 @@ def test_two_secrets_have_two_fingerprints_and_one_that_comes_twice_is_found_onc
 
     assert [(one.kind, one.line) for one in found] == [("a Stripe key", 1), ("a Slack token", 2)]
     assert len({one.mark for one in found}) == 2
+
+
+def test_a_megabyte_is_looked_through_in_no_time() -> None:
+    line = f"    result = compute(value, 17) + aws.client('sk') - {noise(20)} # see https://acme.io/x\n"
+    data = (line * (1024 * 1024 // len(line))).encode()
+    times = []
+    for _ in range(5):
+        began = time.process_time()
+        assert list(find(data, values_of(ENVIRONMENT))) == []
+        times.append(time.process_time() - began)
+
+    assert min(times) < 0.25, f"{min(times) * 1000:.0f} ms of processor time a megabyte"
 
 
 def test_the_name_of_a_variable_may_be_no_text() -> None:
