@@ -33,7 +33,7 @@ def usual_root() -> Path:
 
 def clear(root: Path) -> None:
     """End the processes that work below the folders of dead runs, then unmount what is mounted there."""
-    dead = [folder for folder in root.glob("*-*") if folder.is_dir() and not folder.is_symlink() and not _lives(folder)]
+    dead = _dead(root)
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.pid != os.getpid() and _is_below(process.cwd(), dead):
@@ -44,13 +44,14 @@ def clear(root: Path) -> None:
 
 def remove_old(root: Path) -> None:
     """Begin to remove the folders of dead runs but the newest one: that goes on beside the run that begins."""
-    dead = sorted((one for one in root.glob("*-*") if one.is_dir() and not _lives(one)), key=_changed)
-    old = [one for one in dead[:-KEPT] if not one.is_symlink()]
+    old = _dead(root)[:-KEPT]
     subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" 2>/dev/null &', "sh", *old], check=True)
 
 
-def _changed(folder: Path) -> int:
-    return folder.stat().st_mtime_ns
+def _dead(root: Path) -> list[Path]:
+    """The folders of runs that have ended, the newest last."""
+    folders = [one for one in root.glob("*-*") if one.is_dir() and not one.is_symlink() and not _lives(one)]
+    return sorted(folders, key=lambda folder: folder.stat().st_mtime_ns)
 
 
 def _lives(folder: Path) -> bool:

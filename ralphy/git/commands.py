@@ -236,7 +236,7 @@ def current_branch(repository: Repository) -> str:
 
 def _branch_in(head: Path) -> str:
     """The branch that a plain HEAD names, else ""."""
-    line = (read_regular(head) or b"").decode("utf-8", "replace").removesuffix("\n")
+    line = (read_regular(head) or b"").decode("utf-8", "replace").rstrip()
     return line.removeprefix(_ON_BRANCH) if line.startswith(_ON_BRANCH) else ""
 
 

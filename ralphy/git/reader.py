@@ -11,6 +11,7 @@ from pathlib import Path
 from ralphy.errors import EnvironmentProblem
 
 LONGEST_S = 60.0
+_NONE = (b" missing\n", b" ambiguous\n", b" submodule\n")
 
 
 class Reader:
@@ -52,9 +53,7 @@ class Reader:
         if answer is None:
             raise EnvironmentProblem(f"git cannot read object {name[:200]}", hint="git fsck")
         header, data = answer
-        return (
-            ([], b"") if header.endswith((b" missing\n", b" ambiguous\n", b" submodule\n")) else (header.split(), data)
-        )
+        return ([], b"") if header.endswith(_NONE) else (header.split(), data)
 
     def _answer(self, line: bytes) -> tuple[bytes, bytes] | None:
         """(header, data) as git gives them; None if it ended before it had said all."""

@@ -58,7 +58,10 @@ def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
 
     def load(wanted: str) -> tuple[str, str, Callable[[], bool]] | None:
         found = source(wanted)
-        return found and (*found, lambda: source(wanted) == found)
+        if found is None:
+            return None
+        text, path = found
+        return text, path, lambda: source(wanted) == found
 
     return _Sandbox(
         loader=FunctionLoader(load),
