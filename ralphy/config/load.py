@@ -24,6 +24,7 @@ from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
 from ralphy.files.safe_open import read_bounded
+from ralphy.files.user_folders import config_folder
 
 _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
 _SHELL = re.compile(r"&&|\|\|?|;|&|\d?>>?|<|\d?>&\d|~/\S*|\$\w+\S*|\$\{\S+|\$\(\S*")
@@ -135,10 +136,8 @@ def with_stack(config: Config, detected: tuple[Check, ...]) -> tuple[Check, ...]
 
 def user_file(env: Mapping[str, str]) -> Path | None:
     """The person's own settings, for all repositories; None without a home."""
-    xdg, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
-    if Path(xdg).is_absolute():  # a relative one is void, says the XDG specification
-        return Path(xdg, "ralphy", "config.yaml")
-    return Path(home, ".config", "ralphy", "config.yaml") if home else None
+    settings = config_folder(env)
+    return settings / "ralphy" / "config.yaml" if settings else None
 
 
 def _feature_file(repo: Path, feature_dir: Path | None) -> Path | None:

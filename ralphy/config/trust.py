@@ -1,7 +1,7 @@
 """Whether a person accepted the settings of a repository that guard less than the defaults, as direnv does it.
 
 One digest of all of them together is noted in the person's own state folder (`$XDG_STATE_HOME/ralphy/trusted.json`),
-outside of every repository. A repository that no commit ever came to from elsewhere holds the person's own settings.
+outside of every repository. A repository that was never cloned, fetched into or pushed holds the person's own settings.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from ralphy.files.atomic import last_bytes, read_regular
 from ralphy.files.git_places import common_of, find_root
 from ralphy.files.notes import read_note, write_note
+from ralphy.files.user_folders import state_folder
 
 Values = Mapping[str, object]
 _REFLOG_BYTES = 4 * 1024 * 1024
@@ -23,10 +24,8 @@ _REFLOG_BYTES = 4 * 1024 * 1024
 
 def record_path(env: Mapping[str, str]) -> Path | None:
     """Where it is noted what a person accepted; None without a home."""
-    state, home = env.get("XDG_STATE_HOME", ""), env.get("HOME", "")
-    if Path(state).is_absolute():  # a relative one is void, says the XDG specification
-        return Path(state, "ralphy", "trusted.json")
-    return Path(home, ".local", "state", "ralphy", "trusted.json") if home else None
+    state = state_folder(env)
+    return state / "ralphy" / "trusted.json" if state else None
 
 
 def is_trusted(root: Path, values: Values, env: Mapping[str, str]) -> bool:
@@ -64,7 +63,7 @@ def _digest(values: Values) -> str:
 
 
 def _has_foreign_commits(git_dir: Path, common_dir: Path) -> bool:
-    """Did commits ever come here from elsewhere, as far as Git's files tell without Git?"""
+    """May commits have come here from elsewhere, by what Git's files tell? A push leaves the same signs."""
     if any(os.path.lexists(folder / "FETCH_HEAD") for folder in (git_dir, common_dir)):
         return True
     if os.path.lexists(common_dir / "refs" / "remotes") or os.path.lexists(common_dir / "reftable"):

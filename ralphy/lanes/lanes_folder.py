@@ -14,6 +14,7 @@ from ralphy.errors import EnvironmentProblem, InvalidInput
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import children, remove
+from ralphy.files.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from ralphy.config.values import Lanes
@@ -47,14 +48,14 @@ def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -
 
 
 def _named(text: str, env: Mapping[str, str]) -> Path:
-    cache, home = env.get("XDG_CACHE_HOME", ""), env.get("HOME", "")
+    cache, home = cache_folder(env), env.get("HOME", "")
     if text.startswith("/"):
         return Path(text)
-    if not text and Path(cache).is_absolute():  # a relative one is void, says the XDG specification
-        return Path(cache, "ralphy", "lanes")
+    if not text and cache:
+        return cache / "ralphy" / "lanes"
     if not home:
         raise EnvironmentProblem("no folder for lanes: HOME is not set", hint="set lanes.dir to a folder")
-    return Path(home, text.removeprefix("~/")) if text else Path(home, ".cache", "ralphy", "lanes")
+    return Path(home, text.removeprefix("~/"))
 
 
 @dataclass(frozen=True, slots=True)

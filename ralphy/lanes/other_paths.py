@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.files.safe_open import read_bounded
+from ralphy.files.user_folders import config_folder, state_folder
 from ralphy.git.commands import Repository
 
 _TABLE = Path("/proc/self/mountinfo")
@@ -88,13 +89,12 @@ def other_checkouts(repository: Repository) -> list[Path]:
 
 def settings_of(env: Mapping[str, str]) -> list[Path]:
     """The person's settings of Git, those that are there, and of Ralphy, whose folders are made."""
-    home = Path(env.get("HOME", "/"))
-    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
-    state = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
-    for own in (config / "ralphy", state / "ralphy"):
+    home, config = Path(env.get("HOME", "/")), config_folder(env)
+    own = [folder / "ralphy" for folder in (config, state_folder(env)) if folder]
+    for folder in own:
         with suppress(OSError):
-            own.mkdir(mode=0o700, parents=True, exist_ok=True)
-    named = [home / ".gitconfig", config / "git", config / "ralphy", state / "ralphy"]
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    named = [home / ".gitconfig", *([config / "git"] if config else []), *own]
     named += [Path(env["GIT_CONFIG_GLOBAL"])] if env.get("GIT_CONFIG_GLOBAL", "").startswith("/") else []
     found = [path.resolve() for path in named if path.is_file() or path.is_dir()]
     return [path for path in dict.fromkeys(found) if not home.is_relative_to(path)]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.agents.presets import preset_of
+from ralphy.config.load import user_file
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.lane_setup import made_by_setup
@@ -20,6 +21,7 @@ from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, cont
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
+from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import coming, scratch
 from ralphy.lanes.environment import rewritten, slot_variables
@@ -187,10 +189,10 @@ def _other_features(w: Workspace) -> dict[str, object]:
 
 def _settings(w: Workspace) -> list[Path]:
     """The person's settings of Git and of Ralphy, and what is noted of those that were accepted."""
-    home = Path(w.env.get("HOME", "/"))
-    config, noted = Path(w.env.get("XDG_CONFIG_HOME") or home / ".config"), record_path(w.env)
-    files = (home / ".gitconfig", config / "git" / "config", config / "ralphy" / "config.yaml")
-    return [*files, *([noted] if noted else [])]
+    config = config_folder(w.env)
+    of_git = config / "git" / "config" if config else None
+    files = (Path(w.env.get("HOME", "/"), ".gitconfig"), of_git, user_file(w.env), record_path(w.env))
+    return [file for file in files if file]
 
 
 def _hooks(common: Path) -> list[Path]:
