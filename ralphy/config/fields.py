@@ -149,7 +149,7 @@ def unknown(dotted: str, siblings: Iterable[str], inner: Place = ()) -> UnfitErr
 
 def _did_you_mean(key: str, siblings: Iterable[str]) -> str:
     in_a_section = next((name for name in all_fields() if name.endswith(f".{key}")), "")
-    near = nearest(key, siblings) or in_a_section or _ELSEWHERE.get(key, "")
+    near = _ELSEWHERE.get(key) or nearest(key, siblings) or in_a_section
     return f'did you mean "{near}"?' if near else ""
 
 

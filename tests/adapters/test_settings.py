@@ -211,6 +211,8 @@ def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object])
     [
         ("setup: x\nchekcs: []\n", ":2", '"chekcs" is not a setting', 'did you mean "checks"?'),
         ("limits:\n  max_atempts: 3\n", ":2", '"limits.max_atempts"', 'did you mean "max_attempts"?'),
+        ("tests: make test\n", ":1", '"tests"', 'did you mean "checks"?'),
+        ("model: opus\n", ":1", '"model"', 'did you mean "models.implementation"?'),
         ("max_iterations: 3\n", ":1", '"max_iterations"', 'did you mean "limits.max_iterations"?'),
         ("retry: {max_attempts: 3}\n", ":1", '"retry"', 'did you mean "limits.max_attempts"?'),
         ("zzz: 1\n", ":1", '"zzz"', "known here: project, stack, setup"),
