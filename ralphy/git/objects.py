@@ -15,7 +15,7 @@ from ralphy.files import temporary
 from ralphy.files.disk_space import named_trouble
 from ralphy.git.commands import DURABLE, Repository
 
-TREE = "40000"
+TREE, GITLINK = "40000", "160000"  # modes of entries
 _AS_BYTES = ("utf-8", "surrogateescape")
 _MOST_TREES = 4096
 _OID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")

@@ -25,7 +25,6 @@ from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.bubblewrap import Sandbox
 
-GITLINK = "160000"
 _SPECIAL = re.compile(r"[*?\[\\ ]")  # in a pattern of what Git ignores
 _LONGEST_S = 900.0
 _MOST_LISTED = 1 << 30

@@ -4,7 +4,7 @@
     NAME/git/       its Git folder, written from nothing for each tree that is laid out, and for each that is taken over
     NAME/lane.json  what it is used for
 
-Nothing in it is trusted. Git looks at it inside the walls alone, and nothing here follows a link in it.
+Nothing in it is trusted. Where there are walls, Git looks at it inside them alone; nothing here follows a link in it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ralphy.files.notes import read_note, write_note
 from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
-from ralphy.git.objects import TREE, Objects, is_oid
+from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
 from ralphy.lanes.changes_in_lane import Sorted, TakeLimits, Taken, is_within, make_ready, surveyed
 from ralphy.lanes.git_folder import PersonGit, write_git
-from ralphy.lanes.git_inside import GITLINK, GitInside, LaneProblem, Look
+from ralphy.lanes.git_inside import GitInside, LaneProblem, Look
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 
@@ -94,8 +94,8 @@ class Lane:
             return True
 
     def take_over(self, base: str, limits: TakeLimits) -> Taken:
-        """The tree as it stands now, `base` being the one that was laid out. Nothing of it changes but that pipes,
-        sockets and devices go."""
+        """The tree as it stands now, `base` being the one that was laid out. Of it, pipes, sockets
+        and devices go, and what nobody could read becomes readable."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
         git, keep = self._git({}, "ref: refs/heads/lane"), _names(self.keep)

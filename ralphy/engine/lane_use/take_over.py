@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ralphy.engine.workspace.changes import GITLINK, is_control, shown
+from ralphy.engine.workspace.changes import is_control, shown
+from ralphy.git.objects import GITLINK
 from ralphy.lanes.changes_in_lane import TakeLimits, Taken
 from ralphy.lanes.git_inside import LaneProblem
 from ralphy.testguard.substance import FileChange, why_unsafe
@@ -117,8 +118,8 @@ class Candidate:
 def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
     """The changed files with their bytes, one at a time."""
     for path, old, new in w.objects.changes(green, tree):
-        before = w.objects.read(old.oid) if old and old.mode != "160000" else None
-        after = w.objects.read(new.oid) if new and new.mode != "160000" else None
+        before = w.objects.read(old.oid) if old and old.mode != GITLINK else None
+        after = w.objects.read(new.oid) if new and new.mode != GITLINK else None
         if old and new and old.oid == new.oid:
             before, after = None, None  # only the mode changed: that is a change of code
         yield FileChange(path, before, after, new.mode if new else "")

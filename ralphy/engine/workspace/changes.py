@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.objects import Entry
-
-GITLINK = "160000"
+from ralphy.git.objects import GITLINK, Entry
 
 
 def shown(path: str) -> str:

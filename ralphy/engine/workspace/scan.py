@@ -14,6 +14,7 @@ from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
+from ralphy.git.objects import GITLINK
 from ralphy.secrets.known_values import Values, clear_json, values_of
 from ralphy.secrets.patterns import Secret, find, redact
 
@@ -36,7 +37,7 @@ def secrets_in(w: Workspace, green: str, tree: str) -> tuple[str, ...]:
     values, allowed = values_of(w.env), _allowed(w, green)
     found = list(_in_names(w, green, tree, allowed))
     for path, old, new in w.objects.changes(green, tree):
-        if new is None or new.mode == "160000" or (old and old.oid == new.oid):
+        if new is None or new.mode == GITLINK or (old and old.oid == new.oid):
             continue
         there = list(find(w.objects.read(new.oid) or b"", values))
         known = {secret.mark for secret in find(w.objects.read(old.oid) or b"", values)} if there and old else set()
