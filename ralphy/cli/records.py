@@ -257,6 +257,8 @@ def audit(call: Invocation) -> int:
         more = f", {found.before} from before the chain" if found.before else ""
         torn = f", {found.torn} torn lines from a crash" if found.torn else ""
         said = f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}"
+    if not data:
+        said = "the journal is empty"
     return call.output.answer(
         "audit", said, ExitCode.CONFLICT if found.broken else ExitCode.DONE, journal=str(path), lines=found.links,
         unchained=found.before, torn=found.torn, head=found.head,

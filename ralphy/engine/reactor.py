@@ -112,7 +112,7 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
     watching = Watching(checkout, features_dir, opened, listener)
     with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
         number = len(list(listed(checkout.repository.root, features_dir)))
-        listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} features)"))
+        listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} feature{'' if number == 1 else 's'})"))
         changed = set[str]()
         while True:
             while watching.is_git_at_work():

@@ -41,7 +41,10 @@ def read_safely(path: str | os.PathLike[str], most: int = _MOST) -> bytes:
 
 
 def read_at_most(file: BinaryIO, most: int) -> bytes:
-    """The first `most` bytes of an open file. Python makes room for all that is asked for, so its size bounds that."""
+    """The first `most` bytes of an open file, as long as it was when it was opened: not for files of /proc.
+
+    Python makes room for all that is asked for; the size bounds that.
+    """
     return file.read(min(most, os.fstat(file.fileno()).st_size))
 
 

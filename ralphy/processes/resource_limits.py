@@ -41,8 +41,8 @@ class Bounds:
         self._processes = len(psutil.pids())
 
     def why_over(self, root: int, now: float) -> tuple[str, str] | None:
-        """Why the run below the process `root` must end now, in a word of STOPS and a sentence; None if it may go on.
-        Asking often is cheap."""
+        """Why the run below the process `root` must end now, in a word ("memory", "processes" or "disk") and a
+        sentence; None if it may go on. Asking often is cheap."""
         if now - self._disk_at >= DISK_EVERY_S:
             self._disk_at = now
             if found := self.lack_of_disk():

@@ -1,7 +1,7 @@
 """Secrets in what is about to be committed, kept or sent: keys by their shape, and the environment's own values.
 
-Few rules, each precise: a key has a prefix that nothing else has. A finding never holds the value, only its kind, its
-line, its first four characters, and a fingerprint by which a person can say that it is not a secret.
+Nearly every key has a prefix that nothing else has, and the rules are precise. A finding never holds the value, only
+its kind, its line, its first four characters, and a fingerprint by which a person can say that it is not a secret.
 """
 
 from __future__ import annotations

@@ -188,5 +188,6 @@ def reset_circuit(call: Invocation, feature: str | None) -> int:
         before = w.history.breaker.state_at(w.clock()).value
         w.record("reset_circuit")
         state = w.history.breaker.state_at(w.clock()).value
-    said = f"{w.feature.name}: the circuit breaker was {before}, is now {state}"
+    changed = f"was {before}, is now {state}" if state != before else f"is {state} already"
+    said = f"{w.feature.name}: the circuit breaker {changed}"
     return call.output.answer("reset-circuit", said, feature=w.feature.name, was=before, state=state)
