@@ -92,7 +92,7 @@ tools: ## install what some tests want: the real Claude Code CLI below .cache, a
 	fi
 
 test: $(STAMP) ## run the tests; FLAKES=0 tolerates no flaky one
-	$(Q)$(BIN)/python -m tests.run --flakes $(FLAKES) -n 3 --dist worksteal $(if $(SEED),--hypothesis-seed=$(SEED)) $(ARGS)
+	$(Q)$(BIN)/python -m tests.run --flakes $(FLAKES) -n 4 --dist worksteal $(if $(SEED),--hypothesis-seed=$(SEED)) $(ARGS)
 
 test-latest: ## run all tests on the newest versions that pyproject.toml allows
 	$(Q)rm -f .cache/latest/.made
