@@ -16,7 +16,8 @@ from bench.ground import story as usual_story
 from bench.judged import ask_before, candidate, opened
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
-from ralphy.engine.verify.verify import JUDGES, Case, Judge, Verdict, judge
+from ralphy.engine.verify.case import Case, Verdict
+from ralphy.engine.verify.verify import JUDGES, Judge, judge
 from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
@@ -100,11 +101,11 @@ class _Notes:
             verdict = asked(case)
             if verdict or (not self.judge and _flags(case) > before):
                 self.judge = asked.__name__
-            self.kinds = {finding.kind for finding in case.kept.flagged}
+            self.kinds = {finding.kind for finding in case.flagged}
             return verdict
 
         return ask
 
 
 def _flags(case: Case) -> int:
-    return len(case.kept.warnings) + len(case.old) + len(case.secrets)
+    return len({finding.kind for finding in case.flagged}) + len(case.notes)

@@ -15,8 +15,9 @@ from ralphy.engine.lane_use.checks import run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import candidate_of, file_changes
 from ralphy.engine.verify.baseline_records import key_of, record_baseline
+from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.parts import Part, is_missed, parts_of
-from ralphy.engine.verify.verify import Verdict, judge_tree
+from ralphy.engine.verify.verify import judge_tree
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import StoryCommit
 from ralphy.pipeline.model import Story

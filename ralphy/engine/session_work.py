@@ -19,7 +19,8 @@ from ralphy.engine.feature.land import NewCommit, land
 from ralphy.engine.lane_use.checks import checked
 from ralphy.engine.lane_use.take_over import Candidate, committed
 from ralphy.engine.runs.prompt import context_texts
-from ralphy.engine.verify.verify import Verdict, judge_session
+from ralphy.engine.verify.case import Verdict
+from ralphy.engine.verify.verify import judge_session
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace

@@ -23,7 +23,7 @@ from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
-from ralphy.engine.verify.verify import Verdict
+from ralphy.engine.verify.case import Verdict
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.subject import subject

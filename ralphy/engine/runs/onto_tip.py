@@ -17,7 +17,8 @@ from ralphy.engine.lane_use.take_over import Candidate, candidate_from
 from ralphy.engine.runs.attempt import Attempt, settle
 from ralphy.engine.runs.conflict import conflict_told, landed_between, named_between
 from ralphy.engine.runs.running import Ran, Run
-from ralphy.engine.verify.verify import Verdict, judge
+from ralphy.engine.verify.case import Verdict
+from ralphy.engine.verify.verify import judge
 from ralphy.engine.workspace.changes import is_control, shown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved

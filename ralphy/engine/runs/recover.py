@@ -26,7 +26,7 @@ from ralphy.engine.runs.authoring import keep_code
 from ralphy.engine.runs.ending import end_line, with_known_cost
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.runs.unfinished_documents import digest_of
-from ralphy.engine.verify.verify import Verdict
+from ralphy.engine.verify.case import Verdict
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.subject import Subject, working_on
 from ralphy.engine.workspace.workspace import Workspace

@@ -9,20 +9,19 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from ralphy.agents.protocol import Outcome
 from ralphy.checks.first_error import first_error
 from ralphy.config.values import Check
 from ralphy.documents.criteria import items_of
 from ralphy.documents.feature_folder import artifact_digest
 from ralphy.engine.feature import documents
-from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.lane_use.trial import Told, try_tree, words_for
-from ralphy.engine.verify.red_first import with_tests
+from ralphy.engine.lane_use.trial import words_for
+from ralphy.engine.verify.case import AcceptanceResult, Case, Verdict
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.acceptance import (
     DOCUMENT,
@@ -42,21 +41,10 @@ from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import clip
 
-MOST_REFUSALS = 3  # by the same tests alone; then a person is asked
+_MOST_REFUSALS = 3  # by the same tests alone; then a person is asked
 _MOST_OF_A_LINE, _MOST_OF_A_TEST = 200, 1500
 _OF_A_TEST = r"^_+ (?:.*\W)?{}(?:\W.*)? _+$"  # pytest's heading of a failure
 _HEADING = re.compile(r"^(?:_{3,}|={3,}) .* (?:_{3,}|={3,})$")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What the acceptance tests said: `rows` for the evidence, `refused` the criteria whose tests did not pass, `lines`
-    a sentence on each of these for the next attempt, `flags` what a reader should know."""
-
-    rows: Sequence[dict[str, Any]] = ()
-    refused: Sequence[str] = ()
-    lines: Sequence[str] = ()
-    flags: Sequence[str] = field(default_factory=tuple)
 
 
 def acceptance_of(w: Workspace) -> Acceptance:
@@ -65,43 +53,62 @@ def acceptance_of(w: Workspace) -> Acceptance:
     return read_acceptance(text, documents.shown_at(w, DOCUMENT)) if text.strip() else Acceptance()
 
 
-def is_as_approved(w: Workspace, candidate: Candidate) -> bool:
-    """Is the document the one that a person has approved?"""
-    if not acceptance_of(w).files:
-        return True
-    said = [a for a in _prd_before(w, candidate).approvals if a.gate == names.SPEC and a.verdict == "approved"]
-    digest = artifact_digest(documents.read(w, DOCUMENT) or b"")
-    return not said or any(digest in a.digest.split("+") for a in said)
+def acceptance_is_approved(c: Case) -> Verdict | None:
+    """An edit of a person's counts once it is approved."""
+    if not acceptance_of(c.w).files:
+        return None
+    said = [a for a in _prd_before(c).approvals if a.gate == names.SPEC and a.verdict == "approved"]
+    digest = artifact_digest(documents.read(c.w, DOCUMENT) or b"")
+    if not said or any(digest in a.digest.split("+") for a in said):
+        return None
+    return c.no("ACCEPTANCE.md was edited meanwhile: it is approved first", goes_on=True)
 
 
-def ask_acceptance(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> Found:
+def acceptance_tests_pass(c: Case) -> Verdict | None:
+    """Those of the story and of the ones before it. Where the same tests refuse again and again, a person is asked."""
+    c.acceptance = _ask_acceptance(c)
+    refused = c.acceptance.refused
+    if not refused:
+        return None
+    why = f"the acceptance tests of {', '.join(refused)} do not pass"
+    told = "\n".join([f"{why}:", *(f"- {line}" for line in c.acceptance.lines),
+                      "If one asks for what the story does not say, STATUS is BLOCKED: name the criterion and the "
+                      "reason in RECOMMENDATION, and a person decides."])  # fmt: skip
+    past = c.w.history.of(names.STORY, c.story.id)
+    if (*refused,) == past.acceptance and past.refusals + 1 >= _MOST_REFUSALS:
+        reason = f"{why}, in {_MOST_REFUSALS} attempts in a row, and nothing else is wrong: {c.claim.recommendation}"
+        reason += "".join(f"\n{line}" for line in c.acceptance.lines)
+        asks = _question_about(c.w, c.story, refused, reason)
+        return c.no(why, told, outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
+    return c.no(why, told, goes_on=True)
+
+
+def _ask_acceptance(c: Case) -> AcceptanceResult:
     """What the acceptance tests of a story, and of those completed before, say of a candidate."""
-    prd, acceptance = _prd_before(w, candidate), acceptance_of(w)
+    prd, acceptance, story = _prd_before(c), acceptance_of(c.w), c.story.id
     dropped = dropped_of(prd)
     done = {other.id for other in prd.stories if other.is_completed}
-    own, files = acceptance.of({story.id}, dropped), acceptance.of({*done, story.id}, dropped)
-    flags = [f"acceptance: a person dropped the test of {one}" for one in dropped if one.startswith(f"{story.id}.")]
+    own, files = acceptance.of({story}, dropped), acceptance.of({*done, story}, dropped)
+    flags = [f"acceptance: a person dropped the test of {one}" for one in dropped if one.startswith(f"{story}.")]
     if not files:
-        return Found(flags=flags)
-    if _way(w, files, results) is None:
+        return AcceptanceResult(flags=flags)
+    if not (c.w.config.acceptance.command or c.w.checks):
         missing = [_row(one, MISSING, MISSING) for one in outcomes(own, None, is_green=False)]
-        return Found(missing, flags=[*flags, "acceptance tests could not be run: set acceptance.command"])
-    told = _tried(w, candidate.tree, results, files)
-    after = _said(files, told)
+        return AcceptanceResult(missing, flags=[*flags, "acceptance tests could not be run: set acceptance.command"])
+    after, output = _said(c, c.tree, files)
     refused = [one for one in after if one.said != GREEN]
-    before = (
-        {}
-        if refused or not own
-        else {one[:3]: one.said for one in _said(own, _tried(w, candidate.green, results, own))}
-    )
-    rows = [_row(one, before.get(one[:3], MISSING), one.said) for one in after if one.criterion.story == story.id]
+    if refused:
+        lines = [_line(c.w, prd, one, output) for one in refused]
+        rows = [_row(one, MISSING, one.said) for one in after if one.criterion.story == story]
+        return AcceptanceResult(rows, sorted({str(one.criterion) for one in refused}), lines, flags)
+    before = {one[:3]: one.said for one in _said(c, c.green, own)[0]} if own else {}
+    rows = [_row(one, before.get(one[:3], MISSING), one.said) for one in after if one.criterion.story == story]
     blind = [one for one in after if before.get(one[:3]) == GREEN]
-    flags += [f"acceptance: {one.criterion} {_name(w, one)} passes without the story's code" for one in blind]
-    lines = [_line(w, prd, one, told.output if told else "") for one in refused]
-    return Found(rows, sorted({str(one.criterion) for one in refused}), lines, flags)
+    flags += [f"acceptance: {one.criterion} {_name(c.w, one)} passes without the story's code" for one in blind]
+    return AcceptanceResult(rows, flags=flags)
 
 
-def question_about(w: Workspace, story: Story, criteria: Sequence[str], reason: str) -> str:
+def _question_about(w: Workspace, story: Story, criteria: Sequence[str], reason: str) -> str:
     """What a person is asked about acceptance tests: both sides, and the ways on."""
     where, texts = documents.shown_at(w, DOCUMENT), list[str]()
     for file in acceptance_of(w).of({story.id}):
@@ -123,43 +130,34 @@ def with_other_side(w: Workspace, story: Story, asks: str) -> str:
     named = [one for one in named_of(asks, story.id) if one in own]
     named = named or [one for one in w.history.of(names.STORY, story.id).acceptance if one in own]
     named = named or (sorted(own) if "acceptance test" in asks.lower() else [])
-    return question_about(w, story, named, f"The agent says: {asks}") if named else asks
+    return _question_about(w, story, named, f"The agent says: {asks}") if named else asks
 
 
-def _prd_before(w: Workspace, candidate: Candidate) -> Prd:
-    entry = w.objects.at(candidate.green, w.feature.in_repository("prd.json"))
-    data = w.objects.read(entry.oid) if entry else None
+def _prd_before(c: Case) -> Prd:
+    entry = c.w.objects.at(c.green, c.w.feature.in_repository("prd.json"))
+    data = c.w.objects.read(entry.oid) if entry else None
     return Prd.of(orjson.loads(data)) if data else Prd.of({"userStories": []})
 
 
-def _way(w: Workspace, files: Sequence[TestFile], results: Sequence[CheckResult]) -> tuple[Check, list[str]] | None:
-    """The check that runs these files, and its words; as a whole if none can be asked for files."""
-    paths, command = [file.path for file in files if file.tests], w.config.acceptance.command
-    if command:
-        return Check(names.ACCEPTANCE, command), list(_filled(shlex.split(command), paths))
-    checks = [check for check, _ in with_tests(w, results)] or list(w.checks)
-    for check in checks:
-        if words := words_for(w, check, paths):
-            return check, words
-    return (checks[0], list(argv(checks[0]))) if checks else None
-
-
-def _filled(words: Sequence[str], paths: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        yield from paths if word == "{files}" else [word]
-
-
-def _tried(w: Workspace, tree: str, results: Sequence[CheckResult], files: Sequence[TestFile]) -> Told | None:
-    way = _way(w, files, results)
-    if way is None:
-        return None
-    check, words = way
+def _said(c: Case, tree: str, files: Sequence[TestFile]) -> tuple[list[Asked], str]:
+    """What became of each test on a tree, and what was printed."""
+    paths, command = [file.path for file in files if file.tests], c.w.config.acceptance.command
+    check = Check(names.ACCEPTANCE, _filled(command, paths)) if command else _check_for(c, paths)
     over = {file.path: file.text.encode() for file in files}
-    return try_tree(w, tree, replace(check, name=names.ACCEPTANCE), words, "acceptance_tests", over)
+    told = c.ask(tree, replace(check, name=names.ACCEPTANCE), "acceptance_tests", () if command else paths, over)
+    found = outcomes(files, told.listing if told else None, is_green=told is not None and told.is_green)
+    return found, told.output if told else ""
 
 
-def _said(files: Sequence[TestFile], told: Told | None) -> list[Asked]:
-    return outcomes(files, told.listing if told else None, is_green=told is not None and told.is_green)
+def _check_for(c: Case, paths: Sequence[str]) -> Check:
+    """The first check that can be asked for these files; else the first that runs tests."""
+    checks = [check for check, _ in c.testing] or list(c.w.checks)
+    return next((check for check in checks if words_for(c.w, check, paths)), checks[0])
+
+
+def _filled(command: str, paths: Sequence[str]) -> str:
+    words = shlex.split(command)
+    return shlex.join([part for word in words for part in (paths if word == "{files}" else [word])])
 
 
 def _row(one: Asked, before: str, after: str) -> dict[str, Any]:

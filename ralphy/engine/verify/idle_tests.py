@@ -7,69 +7,69 @@ decides alone. Decision record 021 says why both versions are asked on the code 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 
 from ralphy.checks.listing import FAILED, PASSED
-from ralphy.engine.lane_use.checks import CheckResult
-from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.verify.baseline_records import known_tests
-from ralphy.engine.verify.hollow_trees import Hollow
+from ralphy.engine.verify.case import Case, Verdict
+from ralphy.engine.verify.hollow_trees import emptied, with_new_names
 from ralphy.engine.verify.old_tests import edits_of
-from ralphy.engine.verify.own_tests import outcomes
-from ralphy.engine.verify.red_first import laid_over, with_tests
-from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.objects import Entry
-from ralphy.pipeline.model import Story
-from ralphy.testguard.findings import Finding, Kind
+from ralphy.engine.verify.own_tests import StoryTests, outcomes
+from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.tests_kept import may_go
 
 _WHY = "it passes although no function does anything; before the story it failed then"
 
 
-def idle_tests(
-    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult], blind: Collection[str],
-    weak: Collection[str],
-) -> tuple[list[Finding], list[str], list[str]]:  # fmt: skip
-    """A finding for each edited test that asserts nothing any more, those of the `blind` tests that never did, and
-    those of the `weak` ones that do not guard what was there before."""
-    edited = set(_edited(w, story, candidate, results))
-    files = laid_over(w, candidate, results) if edited or blind or weak else {}
-    if not files:
-        return [], [], list(weak)
-    says, silent = (_hollow(w, candidate, results, files, says=says) for says in (True, False))
-    if says == w.objects.graft(candidate.green, files):  # nothing there could be made hollow
-        return [], [], list(weak)
-    left: Collection[str] = edited | set(blind) | set(weak)
-    guards = set[str]()
-    for tree in dict.fromkeys((says, silent)):
-        told = outcomes(w, candidate, results, tree, left) if left else {}
-        guards |= {test for test, outcome in told.items() if outcome == FAILED}
-        left = [test for test in left if told.get(test) == PASSED]
-    lost = edited & set(left)
-    before = {path: was for path, was, _ in w.objects.changes(candidate.green, candidate.tree) if path in files}
-    old = outcomes(w, candidate, results, w.objects.graft(says, before), lost) if lost else {}
-    found = [Finding(Kind.EMPTIED, f"{test} ({_WHY})") for test in sorted(lost) if old.get(test) == FAILED]
-    return found, [test for test in blind if test in left], [test for test in weak if test not in guards]
+def tests_ask_something(c: Case) -> Verdict | None:
+    """Edited tests still notice when no function does anything; what new ones do not is said."""
+    is_proved = c.own is not None and (c.own.is_proof or c.story.kind == "refactor")
+    blind, weak = (c.own.blind, c.own.weak) if c.own and is_proved else ((), ())
+    edited = set(_edited(c))
+    tests = StoryTests.of(c)
+    trees = _hollow_trees(c, tests) if tests.files and (edited or blind or weak) else []
+    passing, guards = _asked(c, tests, trees, {*edited, *blind, *weak})
+    why = {c.own.what if c.own else "": [test for test in weak if test not in guards],
+           "no function does anything": [test for test in blind if test in passing]}  # fmt: skip
+    c.notes += [f"tests that prove nothing, as they pass although {so}: {listed_names(names)}"
+                for so, names in why.items() if names]  # fmt: skip
+    return c.weigh([Finding(Kind.EMPTIED, f"{test} ({_WHY})") for test in _lost(c, tests, trees, edited & passing)])
 
 
-def _hollow(
-    w: Workspace, candidate: Candidate, results: Sequence[CheckResult], files: Mapping[str, Entry | None], *, says: bool
-) -> str:
-    """The code of before and the names that are new, all hollow, with the story's tests."""
-    hollow = Hollow.of(w, results, says=says)
-    tree, _ = hollow.with_names(w.objects.graft(candidate.green, files), candidate)
-    return hollow.emptied(tree)
+def _hollow_trees(c: Case, tests: StoryTests) -> list[str]:
+    """The code of before and the names that are new, all hollow, with the story's tests: with functions that return
+    something, and with such that return nothing. None where nothing could be made hollow."""
+    base = c.w.objects.graft(c.green, tests.files)
+    trees = [emptied(c, with_new_names(c, base, says=says)[0], says=says) for says in (True, False)]
+    return [] if trees[0] == base else trees
 
 
-def _edited(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> Iterator[str]:
+def _asked(c: Case, tests: StoryTests, trees: list[str], names: Collection[str]) -> tuple[set[str], set[str]]:
+    """The tests that pass on each of these trees, and those that fail on one."""
+    left, failing = set(names) if trees else set(), set[str]()
+    for tree in dict.fromkeys(trees):
+        told = outcomes(c, tests, tree, left) if left else {}
+        failing |= {test for test, outcome in told.items() if outcome == FAILED}
+        left = {test for test in left if told.get(test) == PASSED}
+    return left, failing
+
+
+def _lost(c: Case, tests: StoryTests, trees: list[str], passing: set[str]) -> list[str]:
+    """The edited tests that failed on hollow code with their old text."""
+    if not passing:
+        return []
+    before = {change.path: change.was for change in c.changes if change.path in tests.files}
+    old = outcomes(c, tests, c.w.objects.graft(trees[0], before), passing)
+    return [test for test in sorted(passing) if old.get(test) == FAILED]
+
+
+def _edited(c: Case) -> Iterator[str]:
     """The tests that passed before and pass now, and that the story edited, or what stands beside them."""
-    known = known_tests(w, w.code_of(candidate.green)) or {}
-    for check, result in with_tests(w, results):
-        before = known.get(check.name)
+    for check, result in c.testing:
+        before = (c.before or {}).get(check.name)
         if not before or not result.listing:
             continue
-        edits = edits_of(w, candidate, check, before).within_reason
+        edits = edits_of(c, before).within_reason
         for test, outcome in result.listing.tests.items():
-            is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, story.removes)
+            is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, c.story.removes)
             if is_same and (edits.beside or edits.has(test)):
                 yield test

@@ -1,79 +1,82 @@
 """What a story's own tests prove: red first, and more than that a name exists.
 
-A test that fails without the story's code may fail only since a name is missing. So it is run again on the code of
-before with the names alone that the story adds (decision record 021).
+The story's tests are run on the code of before: the last green tree with these tests, and what runs them, laid over it.
+One that fails there may fail only since a name is missing. So it is run again where the new names alone are added
+(decision record 021). Tests that were known to fail, and pass now, have been red before anybody asked.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ralphy.checks.listing import FAILED, PASSED
-from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.lane_use.trial import patience_s, try_tree, words_for
-from ralphy.engine.verify.following import following
-from ralphy.engine.verify.hollow_trees import Hollow
+from ralphy.checks.listing import FAILED, PASSED, Listing, merged
+from ralphy.config.values import Check
+from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.lane_use.trial import patience_s
+from ralphy.engine.verify.baseline_records import listed, names_tests
+from ralphy.engine.verify.case import Case, Change, Verdict
+from ralphy.engine.verify.failures_reported import a_check_runs_tests
+from ralphy.engine.verify.hollow_trees import with_new_names
 from ralphy.engine.verify.parts import hunks_in
-from ralphy.engine.verify.red_first import WrittenTests, laid_over, red_first, with_tests
-from ralphy.engine.workspace.workspace import Workspace
-from ralphy.pipeline.model import Story
+from ralphy.engine.verify.renames import renames_only
+from ralphy.engine.verify.written_tests import tests_in
+from ralphy.engine.workspace.changes import shown
+from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.written.red_first import RedFirst, without_empty
+from ralphy.testguard.read.test_parser import Case as WrittenTest
+from ralphy.testguard.read.text_test_parser import has_tests_beside_code
+from ralphy.testguard.substance import is_manifest
+from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of, without_empty
 
+_MOST_UNPROVED = 2  # refusals of a story for want of a proof
+_MOST_FILES = 200
 _MOST_NOTED = 20
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation|examples?|samples?)/")
 _CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c", ".cc",
          ".cpp", ".h", ".hpp", ".cs", ".swift", ".scala", ".ex", ".sh", ".sql", ".lua")  # fmt: skip
 
 
-def own_tests(w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]) -> RedFirst | None:
-    """What the story's own tests prove; None if nobody asks."""
-    if w.config.verify.unproved == "off" or story.kind == "docs" or all(result.is_empty for result in results):
+def tests_could_tell(c: Case) -> Verdict | None:
+    """Some test of the story fails without its code, and asks for more than a name.
+
+    Without one it goes back a few times; then it lands, flagged. So does one whose tests no check runs.
+    """
+    if c.w.config.verify.unproved == "off":
         return None
-    found = red_first(w, candidate, results)
-    if story.kind == "refactor":
-        written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
-        follows = following(w, candidate)
-        own = [case for case in written.own if not follows(case.path)]
-        return _with_new_texts(found, WrittenTests(written.there, own))
-    written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
-    return _without_weak(w, candidate, results, without_empty(found, written.own))
+    if c.story.kind == "docs":
+        found = list(_code_in_documents(c))
+    elif all(result.is_empty for result in c.checks):
+        return None
+    else:
+        c.own = _own_tests(c)
+        c.evidence["red_first"] = _evidence_of(c.own)
+        found = list(_why_unproved(c, c.own))
+    only_flags = c.went_back >= _MOST_UNPROVED or not (not found or _are_run(c))
+    verdict = c.weigh([Finding(Kind.UNPROVED, why) for why in found], only_flags=only_flags)
+    return replace(verdict, is_unproved=True) if verdict else None
 
 
-def _with_new_texts(found: RedFirst, written: WrittenTests) -> RedFirst:
-    """Without the tests whose text is as it was: they fail on the code of before as their imports follow a new name."""
-    checks = found.checks if written.own or not written.there else ()
-    return replace(found, tests=tuple(test for test in found.tests if not _is_old(test, written)), checks=checks)
+def _are_run(c: Case) -> bool:
+    """Does a check run the story's tests?"""
+    brings = c.own is not None and bool(c.own.weak or c.own.blind)
+    return names_tests(c.checks) or (brings and a_check_runs_tests(c))
 
 
-def _is_old(test: str, written: WrittenTests) -> bool:
-    """Does a test stand in a file that the story changed, with the text that it had before?"""
-    key = Key.of(test)
-    return any(map(key.means, written.there)) and not any(map(key.means, written.own))
-
-
-def code_in_documents(w: Workspace, story: Story, candidate: Candidate) -> list[Finding]:
+def _code_in_documents(c: Case) -> Iterator[str]:
     """The code that a story of kind `docs` changes; what stands in folders of documents or examples is none."""
-    if w.config.verify.unproved == "off" or story.kind != "docs":
-        return []
-    places = [hunk.place for change, hunk in hunks_in(w, candidate)
-              if change.path.endswith(_CODE) and not _DOCUMENTS.search(change.path)]  # fmt: skip
-    return [Finding(Kind.UNPROVED, f"{place} is code, and the story is of kind docs") for place in places]
+    for change, hunk in hunks_in(c.w, c.candidate, c.changes):
+        if change.path.endswith(_CODE) and not _DOCUMENTS.search(change.path):
+            yield f"{hunk.place} is code, and the story is of kind docs"
 
 
-def unproved(w: Workspace, story: Story, found: RedFirst) -> list[Finding]:
+def _why_unproved(c: Case, found: RedFirst) -> Iterator[str]:
     """What speaks against the story's own tests."""
-    return [Finding(Kind.UNPROVED, said) for said in _why_unproved(w, story, found)]
-
-
-def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
-    if story.kind == "refactor":
+    if c.story.kind == "refactor":
         yield from (f"{test} fails without the refactoring" for test in (*found.tests, *found.checks))
         return
     if not found.is_proof:
@@ -81,56 +84,139 @@ def _why_unproved(w: Workspace, story: Story, found: RedFirst) -> Iterator[str]:
         yield from (f"{test} passes without the story's code" for test in found.blind)
         yield from (f"{test} asserts nothing" for test in found.empty)
         yield from () if found.blind or found.weak or found.empty else ["no test covers this story's code"]
-    text = json.dumps(story.raw, ensure_ascii=False)
-    still_red = sorted(test for test in w.history.known_red - set(found.tests) if test in text)
+    text = json.dumps(c.story.raw, ensure_ascii=False)
+    still_red = sorted(test for test in c.w.history.known_red - set(found.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
 
 
-def evidence_of(found: RedFirst) -> dict[str, Any]:
+def _evidence_of(found: RedFirst) -> dict[str, Any]:
     """Small enough for prd.json: how many, and the first names."""
     named = {"tests": found.tests, "checks": found.checks, "blind": found.blind, "weak": found.weak}
     return {"number": len(found.tests), **{word: list(names[:_MOST_NOTED]) for word, names in named.items() if names}}
 
 
-def _without_weak(
-    w: Workspace, candidate: Candidate, results: Sequence[CheckResult], found: RedFirst
-) -> RedFirst:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class StoryTests:
+    """The changed `files` that belong to the tests (None: one that is gone), the tests that are written `there`, and
+    those of them that are the story's `own`: new, or edited."""
+
+    files: Mapping[str, Entry | None]
+    there: Sequence[WrittenTest]
+    own: Sequence[WrittenTest]
+
+    @classmethod
+    def of(cls, c: Case) -> StoryTests:
+        rows = [(change, _laid_over(c, change)) for change in c.changes if _belongs(c, change)]
+        files = {change.path: entry for change, entry in rows if entry or goes_along(change.path)}
+        if len(files) > _MOST_FILES:
+            return cls({}, (), ())
+        changes = [change for change in c.changes if change.path in files]
+        there = tests_in([(one.name, one.new) for one in changes if one.new is not None])
+        old = tests_in([(one.name, one.old) for one in changes if one.old is not None])
+        known = {(test.path, test.name, test.body) for test in old}
+        return cls(files, there, [test for test in there if (test.path, test.name, test.body) not in known])
+
+    def has_old_text(self, test: str) -> bool:
+        """Does a test stand in a file that the story changed, with the text that it had before?"""
+        key = Key.of(test)
+        return any(map(key.means, self.there)) and not any(map(key.means, self.own))
+
+
+def _belongs(c: Case, change: Change) -> bool:
+    """Does a changed file belong to the tests, or have tests beside its code?"""
+    if goes_along(change.path) or has_tests_beside_code(change.path):
+        return True
+    return change.name in c.places.names and bool(change.new and tests_in([(change.name, change.new)]))
+
+
+def _laid_over(c: Case, change: Change) -> Entry | None:
+    """The file of now; of one with tests beside its code the code of before, with the tests of now."""
+    if goes_along(change.path) or not has_tests_beside_code(change.path):
+        return change.now
+    text = with_tests_of(change.old, change.new) if change.old is not None and change.new is not None else None
+    return Entry(change.mode, c.w.objects.write_blob(text)) if text is not None else None
+
+
+def _own_tests(c: Case) -> RedFirst:
+    tests = StoryTests.of(c)
+    found = _red_first(c, tests)
+    if c.story.kind != "refactor":
+        return _without_weak(c, tests, without_empty(found, tests.own))
+    renamed = set(map(shown, renames_only(c)))
+    own = [test for test in tests.own if test.path not in renamed]
+    return _with_new_texts(found, replace(tests, own=own))
+
+
+def _with_new_texts(found: RedFirst, tests: StoryTests) -> RedFirst:
+    """Without the tests whose text is as it was: they fail on the code of before as their imports follow a new name."""
+    checks = found.checks if tests.own or not tests.there else ()
+    return replace(found, tests=tuple(test for test in found.tests if not tests.has_old_text(test)), checks=checks)
+
+
+def _red_first(c: Case, tests: StoryTests) -> RedFirst:
+    """Which tests of a candidate with green checks fail without its code."""
+    now = merged(list(listed(c.checks).values())).tests
+    mended = sorted(test for test in c.w.history.known_red if now.get(test) == PASSED)
+    if all(map(is_manifest, tests.files)):
+        return RedFirst(tests=tuple(mended))
+    tree = c.w.objects.graft(c.green, tests.files)
+    asked = [_without_code(c, tree, check, result, tests) for check, result in c.testing]
+    return RedFirst(
+        tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
+        tuple(name for one in asked for name in one.checks),
+        tuple(dict.fromkeys(test for one in asked for test in one.blind)),
+    )
+
+
+def _without_code(c: Case, tree: str, check: Check, result: CheckResult, tests: StoryTests) -> RedFirst:
+    before = (c.before or {}).get(check.name)
+    tests_now = result.listing.tests.keys() if result.listing else set()
+    new = tests_now - before.tests.keys() if before and before.tests else set()
+    places = {path for test in new if (path := Key.of(test).path)}
+    told = c.ask(tree, check, "red_first", {*places, *(test.path for test in tests.there)})
+    if told is None:
+        return RedFirst()
+    if result.listing and result.listing.tests:
+        without = told.listing or Listing()
+        return compared(result.listing, without, tests.there, tests.own, new, is_red=not told.is_green)
+    if told.is_green:
+        return RedFirst(blind=(check.name,) if tests.own else ())
+    return RedFirst(checks=(check.name,))
+
+
+def _without_weak(c: Case, tests: StoryTests, found: RedFirst) -> RedFirst:
     """The same with the tests apart that pass with names alone, whether the new functions return a value or none."""
-    left: Collection[str] = {*found.tests, *found.checks} - w.history.known_red
-    base, last = w.objects.graft(candidate.green, laid_over(w, candidate, results)) if left else "", ""
+    left: Collection[str] = {*found.tests, *found.checks} - c.w.history.known_red
+    base, last = c.w.objects.graft(c.green, tests.files) if left else "", ""
     functions: Sequence[str] = ()
     for says in (True, False) if left else ():
-        tree, functions = Hollow.of(w, results, says=says).with_names(base, candidate)
+        tree, functions = with_new_names(c, base, says=says)
         if not functions:
             return found
         if left and tree != last:
-            told = outcomes(w, candidate, results, tree, left)
+            told = outcomes(c, tests, tree, left)
             left = [one for one in left if told.get(one) == PASSED]
         last = tree
     if not left:
         return found
     apart = found.without([one for one in (*found.tests, *found.checks) if one in left], functions)
-    written = WrittenTests.of(w, candidate, laid_over(w, candidate, results))
-    return replace(apart, weak=tuple(one for one in apart.weak if not _is_old(one, written)))
+    return replace(apart, weak=tuple(one for one in apart.weak if not tests.has_old_text(one)))
 
 
-def outcomes(
-    w: Workspace, candidate: Candidate, results: Sequence[CheckResult], tree: str, names: Collection[str]
-) -> dict[str, str]:
+def outcomes(c: Case, tests: StoryTests, tree: str, names: Collection[str]) -> dict[str, str]:
     """What becomes of these tests, and of these checks as a whole, on a tree; only their files are run if possible."""
     found: dict[str, str] = {}
-    for check, result in with_tests(w, results):
+    for check, result in c.testing:
         own = [test for test in (result.listing.tests if result.listing else ()) if test in names]
         if not own and check.name not in names:
             continue
         places = {Key.of(test).path for test in own}
         if "" in places:
-            written = WrittenTests.of(w, candidate, laid_over(w, candidate, results)).there
-            places |= {case.path for case in written if any(Key.of(test).means(case) for test in own)}
-        words = words_for(w, check, sorted(places - {""})) or argv(check)
-        told = try_tree(w, tree, replace(check, timeout_s=patience_s(check, result)), words, "red_first")
+            places |= {case.path for case in tests.there if any(Key.of(test).means(case) for test in own)}
+        patient = replace(check, timeout_s=patience_s(check, result))
+        told = c.ask(tree, patient, "red_first", places - {""})
         if told and check.name in names:
             found[check.name] = PASSED if told.is_green else FAILED
-        listed = told.listing.tests if told and told.listing else {}
-        found |= {test: listed[test] for test in own if test in listed}
+        seen = told.listing.tests if told and told.listing else {}
+        found |= {test: seen[test] for test in own if test in seen}
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.engine.feature.lane_tree import tip_of
@@ -16,7 +16,7 @@ from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.lane_layout import is_set_up_for
 from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_changes
 from ralphy.engine.lane_use.trial import patience_s, tried, words_for
-from ralphy.engine.verify.red_first import with_tests
+from ralphy.engine.verify.case import Change, changes_of, checks_with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.commands import diff_of
 from ralphy.git.ledger import newest_commit_of
@@ -26,7 +26,7 @@ from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.parts import due, noted, parts_in_words
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.hunks import Hunk, has_hunks, hunks_of
-from ralphy.testguard.substance import FileChange, digest_of
+from ralphy.testguard.substance import digest_of
 from ralphy.text.json_coerce import mapping_of, number_of
 
 Ask = Callable[[str], "bool | None"]
@@ -72,15 +72,15 @@ def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
 
 def parts_of(w: Workspace, candidate: Candidate, ask: Ask) -> Iterator[Part]:
     """Each part as soon as it is known. `ask` says of a tree whether something `is_missed` there."""
-    for change, hunk in hunks_in(w, candidate):
+    for change, hunk in hunks_in(w, candidate, changes_of(w, candidate)):
         data = hunk.taken_back(change.new or b"")
         entry = Entry(change.mode, w.objects.write_blob(data))
         yield Part(hunk.place, ask(w.objects.graft(candidate.tree, {change.path: entry})))
 
 
-def hunks_in(w: Workspace, candidate: Candidate) -> Iterator[tuple[FileChange, Hunk]]:
+def hunks_in(w: Workspace, candidate: Candidate, changes: Iterable[Change]) -> Iterator[tuple[Change, Hunk]]:
     """The hunks of code in a candidate, each with the change of its file."""
-    for change in filter(has_hunks, file_changes(w, candidate.green, candidate.tree)):
+    for change in filter(has_hunks, changes):
         diff = diff_of(w.repository, candidate.green, candidate.tree, change.path)
         yield from ((change, hunk) for hunk in hunks_of(change, diff))
 
@@ -93,7 +93,7 @@ def is_missed(
     `results` are those of the checks on the whole code, `red` the story's own tests.
     """
     files = sorted({path for test in red if (path := Key.of(test).path)})
-    checks = list(with_tests(w, results))
+    checks = checks_with_tests(w, results)
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
     for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
         left_s = until - time.monotonic()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ralphy.engine.lane_use.checks import CheckResult
-from ralphy.engine.lane_use.take_over import Candidate, file_changes
+from ralphy.engine.verify.case import Case, Change, Verdict, source_of
 from ralphy.engine.workspace.changes import files_of
-from ralphy.engine.workspace.workspace import Workspace
-from ralphy.pipeline.model import Story
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.substance import FileChange, is_manifest, is_test
+from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.substance import is_manifest, is_test
 from ralphy.testguard.written.suspicions import Suspicion, suspicions
 
 _MOST_CHANGED = 200  # files of a story
@@ -21,28 +18,31 @@ _TOLD = (".md", ".rst", ".adoc", ".env", ".example", ".yml", ".yaml", ".toml", "
          "README", "Dockerfile", "Procfile", ".envrc")  # fmt: skip
 
 
-def suspicious_code(
-    w: Workspace, story: Story, candidate: Candidate, results: Sequence[CheckResult]
-) -> list[Suspicion]:
-    """What looks made for the tests, the certain first; none of a story that is too large to be read."""
-    listed = {Key.of(test).path for result in results if result.listing for test in result.listing.tests}
-    if len(candidate.files) > _MOST_CHANGED:
-        return []
-    changes = [change for change in file_changes(w, candidate.green, candidate.tree) if _is_read(change)]
-    tests = {change.path: (change.new or b"").decode("utf-8", "replace") for change in changes
-             if is_test(change.path) or change.path in listed}  # fmt: skip
+def code_is_for_people(c: Case) -> Verdict | None:
+    """Nothing in the story's code is made for its tests alone. What may be honest is only said."""
+    if c.w.config.verify.suspicious_code == "off" or len(c.candidate.files) > _MOST_CHANGED:
+        return None
+    found = _suspicions(c)
+    doubtful = [one.said for one in found if not one.is_certain]
+    c.notes += [f"code that may be made for its tests: {listed_names(doubtful)}"] if doubtful else []
+    return c.weigh([Finding(Kind.SUSPICIOUS, one.said) for one in found if one.is_certain])
+
+
+def _suspicions(c: Case) -> list[Suspicion]:
+    changes = list(filter(_is_read, c.changes))
+    tests = {change.path: change.new_text or "" for change in changes
+             if is_test(change.path) or change.path in c.places.names}  # fmt: skip
     code = [change for change in changes if change.path not in tests and not is_manifest(change.path)]
-    spoken = str(story.raw)
-    return suspicions(code, tests, lambda name: name in spoken or any(name.encode() in d for d in _told(w, candidate)))
+    spoken = str(c.story.raw)
+    return suspicions(code, tests, lambda name: name in spoken or any(name.encode() in text for text in _told(c)))
 
 
-def _is_read(change: FileChange) -> bool:
-    is_text = change.new is not None and len(change.new) <= _MOST_BYTES and b"\0" not in change.new
-    return is_text and change.mode.startswith("100")
+def _is_read(change: Change) -> bool:
+    return change.new is not None and len(change.new) <= _MOST_BYTES and b"\0" not in change.new
 
 
-def _told(w: Workspace, candidate: Candidate) -> Iterator[bytes]:
+def _told(c: Case) -> Iterator[bytes]:
     """The files that tell people of the environment's variables, those that lie highest first."""
-    paths = [(path, entry) for path, entry in files_of(w, candidate.tree) if path.endswith(_TOLD) and not is_test(path)]
+    paths = [(path, entry) for path, entry in files_of(c.w, c.tree) if path.endswith(_TOLD) and not is_test(path)]
     for _, entry in sorted(paths, key=lambda row: (row[0].count("/"), row[0]))[:_MOST_READ]:
-        yield w.objects.read(entry.oid) or b""
+        yield source_of(c.w, entry) or b""

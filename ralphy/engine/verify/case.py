@@ -1,0 +1,219 @@
+"""A case: a candidate before its judges, what it changes, what they found so far, and the way to have checks run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from ralphy.agents.protocol import AgentResult, Outcome
+from ralphy.agents.status_report import Claim
+from ralphy.checks.listing import Listing
+from ralphy.config.values import Check
+from ralphy.engine.lane_use.checks import CheckResult, argv
+from ralphy.engine.lane_use.hooks import Hooked
+from ralphy.engine.lane_use.take_over import Candidate
+from ralphy.engine.lane_use.trial import Told, try_tree, words_for
+from ralphy.engine.verify.baseline_records import known_tests, listed
+from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.subject import subject
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.git.objects import Entry
+from ralphy.pipeline.events import Purpose
+from ralphy.pipeline.model import Story
+from ralphy.testguard.findings import Finding, orders, sentences
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.substance import FileChange
+from ralphy.testguard.written.red_first import RedFirst
+
+_MOST_BYTES = 2_000_000  # of a file; what is larger is no source
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceResult:
+    """What the acceptance tests said: `rows` for the evidence, `refused` the criteria whose tests did not pass, `lines`
+    a sentence on each of these for the next attempt, `flags` what a reader should know."""
+
+    rows: Sequence[dict[str, Any]] = ()
+    refused: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    flags: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`failure` says why an attempt does not count ("" if it does); `question` is what a person must answer.
+
+    `goes_on` says that the tree is worth keeping for the next attempt (heal in place), `lacks_report` that nothing
+    else is wrong with it, `is_unproved` that no test could tell the difference. `tests` is what the evidence says of
+    them, `acceptance` what the acceptance tests said.
+    """
+
+    outcome: Outcome
+    failure: str = ""
+    digest: str = ""
+    checks: Sequence[CheckResult] = ()
+    warnings: Sequence[str] = field(default_factory=tuple)
+    question: str = ""
+    goes_on: bool = False
+    candidate: Candidate | None = None
+    tests: Mapping[str, Any] = field(default_factory=dict)
+    acceptance: AcceptanceResult = field(default_factory=AcceptanceResult)
+    lacks_report: bool = False
+    is_unproved: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.SUCCEEDED and not self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class Change(FileChange):
+    """A changed file with its entries in both trees (None: it is not there). Without bytes where it is a link, too
+    large for source, or only its mode changed."""
+
+    was: Entry | None = None
+    now: Entry | None = None
+
+    @property
+    def name(self) -> str:
+        """The path as text."""
+        return shown(self.path)
+
+    @property
+    def old_text(self) -> str | None:
+        return None if self.old is None else self.old.decode("utf-8", "replace")
+
+    @property
+    def new_text(self) -> str | None:
+        return None if self.new is None else self.new.decode("utf-8", "replace")
+
+
+def changes_of(w: Workspace, candidate: Candidate) -> Iterator[Change]:
+    """What a candidate changes, file by file."""
+    for path, was, now in w.objects.changes(candidate.green, candidate.tree):
+        is_mode = was is not None and now is not None and was.oid == now.oid
+        old, new = (None if is_mode else source_of(w, entry) for entry in (was, now))
+        yield Change(path, old, new, now.mode if now else "", was, now)
+
+
+def source_of(w: Workspace, entry: Entry | None) -> bytes | None:
+    """The bytes of a file that is neither a link nor too large for source."""
+    data = w.objects.read(entry.oid) if entry and entry.mode.startswith("100") else None
+    return data if data is not None and len(data) <= _MOST_BYTES else None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files that listings name tests in; a runner in a folder of its own names the end of a path."""
+
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, listings: Iterable[Listing | None]) -> Places:
+        return cls(frozenset(Key.of(test).path for one in listings if one for test in one.tests) - {""})
+
+    def has(self, path: str) -> bool:
+        return path in self.names or path.endswith(tuple(f"/{name}" for name in self.names))
+
+
+@dataclass
+class Case:
+    """What is judged, and what its judges have found so far.
+
+    `flagged` and `notes` do not speak against it, `evidence` is what the story keeps of its tests. `settings` are those
+    of the runner that the story changed, as they were, and `may_hide_failures` says that checks must show that they
+    can fail. `own` is what the story's own tests prove, `late` how many runs had come to no end before, `went_back` how
+    often no test proved it.
+    """
+
+    w: Workspace
+    story: Story
+    result: AgentResult
+    claim: Claim
+    hooked: Hooked
+    went_back: int = 0
+    checks: Sequence[CheckResult] = ()
+    flagged: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Entry | None] = field(default_factory=dict)
+    may_hide_failures: bool = False
+    own: RedFirst | None = None
+    acceptance: AcceptanceResult = field(default_factory=AcceptanceResult)
+    late: int = field(default_factory=lambda: len(subject().late))
+
+    @property
+    def candidate(self) -> Candidate:
+        """As the hook left it, once that was run."""
+        return self.hooked.candidate
+
+    @property
+    def green(self) -> str:
+        """The tree of the last green commit."""
+        return self.candidate.green
+
+    @property
+    def tree(self) -> str:
+        return self.candidate.tree
+
+    def take(self, hooked: Hooked) -> None:
+        """What the hook left is the candidate from here on."""
+        self.hooked = hooked
+        self.__dict__.pop("changes", None)
+
+    @cached_property
+    def changes(self) -> Sequence[Change]:
+        """What the candidate changes; it is read once."""
+        return list(changes_of(self.w, self.candidate))
+
+    @property
+    def results(self) -> list[CheckResult]:
+        return [*self.hooked.results, *self.checks]
+
+    @cached_property
+    def before(self) -> dict[str, Listing] | None:
+        """The tests that the checks listed for the last green commit, by check; None if somebody edited that list."""
+        return known_tests(self.w, self.w.code_of(self.green))
+
+    @cached_property
+    def places(self) -> Places:
+        """The files that the checks, once they ran, name tests in."""
+        return Places.of(listed(self.checks).values())
+
+    @property
+    def testing(self) -> list[tuple[Check, CheckResult]]:
+        """The green checks that run tests, and what they said of the candidate."""
+        return checks_with_tests(self.w, self.checks)
+
+    def ask(
+        self, tree: str, check: Check, purpose: Purpose, files: Collection[str] = (),
+        over: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> Told | None:  # fmt: skip
+        """What a check tells of a tree, on these files of tests alone where its runner can be asked for them; None if
+        it could not be run, or came to no end. `over` are files that are in no tree."""
+        words = words_for(self.w, check, sorted(files)) or argv(check)
+        return try_tree(self.w, tree, check, words, purpose, over)
+
+    def weigh(self, found: Sequence[Finding], *, only_flags: bool = False) -> Verdict | None:
+        """The verdict of the findings that reject, by the setting of their kind; the others are flagged."""
+        verify = self.w.config.verify
+        rejected = [one for one in found if not only_flags and getattr(verify, one.kind.value) == "reject"]
+        self.flagged += [one for one in found if one not in rejected]
+        return self.no("; ".join(sentences(rejected)), orders(rejected), goes_on=True) if rejected else None
+
+    def no(
+        self, why: str, digest: str = "", *, outcome: Outcome = Outcome.REJECTED, goes_on: bool = False, asks: str = ""
+    ) -> Verdict:
+        """The verdict that ends the case."""
+        return Verdict(outcome, why, digest or why, self.results, (), asks, goes_on, self.candidate, self.evidence,
+                       self.acceptance)  # fmt: skip
+
+
+def checks_with_tests(w: Workspace, results: Sequence[CheckResult]) -> list[tuple[Check, CheckResult]]:
+    """The green checks that run tests; if none is known to, all green ones."""
+    by_name = {check.name: check for check in w.checks}
+    pairs = [(by_name[result.name], result) for result in results if result.name in by_name and result.is_green]
+    return [pair for pair in pairs if pair[1].listing or any("test" in word for word in argv(pair[0]))] or pairs

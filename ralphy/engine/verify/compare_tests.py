@@ -1,0 +1,136 @@
+"""Are the tests still all there, and do they still ask as much? And what did the story change around them?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ralphy.checks.listing import FAILED, Listing, merged
+from ralphy.engine.lane_use.checks import CheckResult, argv
+from ralphy.engine.verify.baseline_records import listed, record_baseline
+from ralphy.engine.verify.case import Case, Change, Places, Verdict, source_of
+from ralphy.engine.verify.written_tests import sources
+from ralphy.engine.workspace.changes import shown
+from ralphy.pipeline.steering import steering_findings
+from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untold
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.kept.tests_kept import compare_each, may_go
+from ralphy.testguard.read.silencers import skips_others
+from ralphy.testguard.read.test_parser import parsed
+from ralphy.testguard.read.text_test_parser import language_of
+from ralphy.testguard.substance import is_test
+
+_CONFIGS = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
+
+
+def tests_are_kept(c: Case) -> Verdict | None:
+    """The tests of the last green commit are all there and run. What the checks said is known from here on."""
+    if c.before is None:
+        missing = "the list of the last green commit's tests is missing, or was edited"
+        verdict = c.weigh([Finding(Kind.RUNNER, missing)])
+    else:
+        _note_surroundings(c)
+        verdict = c.weigh(list(_compared(c, c.before)))
+    if verdict is None and c.results:
+        record_baseline(c.w, c.candidate.code, c.results)
+    return verdict
+
+
+def _compared(c: Case, before: Mapping[str, Listing]) -> Iterator[Finding]:
+    after, removes = listed(c.checks), c.story.removes
+    old, new = merged(list(before.values())), merged(list(after.values()))
+    c.evidence |= _evidence(old, new) if c.checks else {}
+    yield from steering_findings(map(shown, c.candidate.files))
+    yield from _silenced(before, c.checks)
+    yield from _failing_but_green(before, c.checks)
+    yield from compare_each(before, after, _apart(c, before), sources(c, old), removes, c.story.changes)
+    yield from _around(c, is_listed=bool(old.tests and new.tests))
+
+
+def _apart(c: Case, before: Mapping[str, Listing]) -> frozenset[str]:
+    """The files of tests that several checks name, each from a folder of its own: in each it may be another one."""
+    times = Counter(place for listing in before.values() for place in Places.of([listing]).names)
+    return frozenset(place for place, checks in times.items()
+                     if checks > 1 and c.w.objects.at(c.green, place) is None)  # fmt: skip
+
+
+def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that told which tests they ran, and tell it no more."""
+    for result in results:
+        known = before.get(result.name)
+        named = known and any(Key.of(test).path for test in known.tests)
+        is_silent = result.listing is None and known and known.ran
+        is_silent = is_silent or (named and not (result.listing and result.listing.tests))
+        if result.is_green and is_silent:
+            yield Finding(Kind.RUNNER, f"check {result.name} no longer reports which tests it ran")
+
+
+def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
+    """Checks that pass although tests failed in them, which none did before."""
+    for result in results:
+        if not result.is_green or result.listing is None or before.get(result.name, Listing()).counts.get(FAILED):
+            continue
+        red = [test for test, outcome in result.listing.tests.items() if outcome == FAILED]
+        number = result.listing.counts.get(FAILED)
+        if number:
+            yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5]) or number} failed")
+
+
+def _evidence(old: Listing, new: Listing) -> dict[str, Any]:
+    """Small enough for prd.json: how many there were, and how they were compared."""
+    if old.tests and new.tests:
+        how = "by name"
+    else:
+        how = "by number" if old.counts and new.counts else "by their text: no check names its tests"
+    found: dict[str, Any] = {"compared": how}
+    if old.counts:
+        found["before"] = old.summary()
+    if new.counts:
+        found["after"] = new.summary()
+    return found
+
+
+def _note_surroundings(c: Case) -> None:
+    """Note the runner's settings as they were, and whether a check may be unable to fail after this change."""
+    named = _words_of_checks(c)
+    c.settings = {change.path: change.was for change in c.changes if is_run(change.name, named)}
+    c.may_hide_failures = any(may_deafen(one.name, one.old_text, one.new_text, named) for one in c.changes)
+
+
+def _around(c: Case, *, is_listed: bool) -> Iterator[Finding]:
+    """What the story changed around the tests."""
+    named = _words_of_checks(c)
+    places = [change.now for change in c.changes if change.now]
+    for change in c.changes:
+        if not is_listed and _is_untold(c, change) and not (change.now is None and change.was in places):
+            yield untold(change.name, is_gone=change.now is None)
+        yield from around(change.name, change.old_text, change.new_text, named)
+        yield from _overrides(c, change) if change.was is None else ()
+        yield from _skips_others(change) if change.path.rpartition("/")[2] == "conftest.py" else ()
+
+
+def _words_of_checks(c: Case) -> frozenset[str]:
+    return frozenset(word for check in c.w.checks for word in argv(check))
+
+
+def _is_untold(c: Case, change: Change) -> bool:
+    """Is it a changed file of tests whose language is not known, and that may not go?"""
+    is_read = change.path.endswith(".py") or language_of(change.path) is not None
+    return bool(change.was and is_test(change.path) and not is_read and not may_go(change.name, c.story.removes))
+
+
+def _overrides(c: Case, change: Change) -> Iterator[Finding]:
+    """A new configuration of pytest, beside one that it hides."""
+    folder, mark, name = change.path.rpartition("/")
+    for other, section in _CONFIGS.items() if name in ("pytest.ini", ".pytest.ini") else ():
+        if section.encode() in (source_of(c.w, c.w.objects.at(c.tree, f"{folder}{mark}{other}")) or b""):
+            yield Finding(Kind.RUNNER, f"{change.name} overrides {folder}{mark}{other}")
+
+
+def _skips_others(change: Change) -> Iterator[Finding]:
+    """A conftest that skips tests in a new way: one that was skipped before may never run because of it."""
+    before, after = (skips_others(parsed(data or b"")) for data in (change.old, change.new))
+    if after - before:
+        yield Finding(Kind.EDITED, f"{change.name} skips tests now, or expects them to fail")

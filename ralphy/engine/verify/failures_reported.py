@@ -1,0 +1,93 @@
+"""Can the checks still say no? They are run on tests that are made to fail, and must turn red.
+
+That is asked when a story changed what runs the tests, or what reports on them: by running, so that no list of ways to
+swallow a failure has to be complete. A check that names no tests and stays green is asked on broken code as well;
+one that stayed green there before the story, too, never said no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ralphy.config.values import Check
+from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.verify.case import Case, Verdict, source_of
+from ralphy.engine.workspace.changes import files_of, shown
+from ralphy.git.objects import Entry
+from ralphy.lanes.probe import spoiled_files, spoiled_tree
+from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.read.test_parser import Case as WrittenTest
+from ralphy.testguard.read.text_test_parser import has_tests_beside_code
+from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
+from ralphy.testguard.substance import is_test
+
+_MOST_FILES = 2_000
+
+
+def checks_can_say_no(c: Case) -> Verdict | None:
+    """Where something around the tests was changed: the checks turn red on tests that are made to fail."""
+    return c.weigh([found for check, result in _green(c) for found in _hides_failures(c, check, result)]
+                   if c.may_hide_failures else [])  # fmt: skip
+
+
+def a_check_runs_tests(c: Case) -> bool:
+    """Does a green check turn red when the tests are made to fail? One that does not runs none of them, as a linter."""
+    tree, _ = _with_spoiled_tests(c, c.tree)
+    asked = (c.ask(tree, check, "probe") for check, _ in _green(c))
+    return any(told is not None and not told.is_green for told in asked)
+
+
+def _green(c: Case) -> Iterator[tuple[Check, CheckResult]]:
+    commands = {check.name: check for check in c.w.checks}
+    return ((commands[one.name], one) for one in c.checks if one.is_green and one.name in commands)
+
+
+def _hides_failures(c: Case, check: Check, result: CheckResult) -> list[Finding]:
+    c.w.say(f"  check {check.name} is run on tests that are made to fail")
+    tree, cases = _with_spoiled_tests(c, c.tree)
+    if not (result.listing and any(Key.of(test).means(case) for case in cases for test in result.listing.tests)):
+        return _hides_broken_code(c, check)
+    told = c.ask(tree, check, "probe")
+    if told is None:
+        return [Finding(Kind.EDITED, f"check {check.name} comes to no end on tests that are made to fail")]
+    passing = deaf(result.listing, told.listing, cases) if told.listing else []
+    if passing:
+        return [Finding(Kind.RUNNER, f"{test} passes although it is made to fail") for test in passing]
+    hides = [Finding(Kind.RUNNER, f"check {check.name} passes although its tests are made to fail")]
+    return hides if told.is_green else []
+
+
+def _hides_broken_code(c: Case, check: Check) -> list[Finding]:
+    """What a check that names no tests says of them, and of sources that cannot work, if it said no before."""
+    for spoil in (_with_spoiled_tests, _with_spoiled_sources):
+        now = c.ask(spoil(c, c.tree)[0], check, "probe")
+        if now and not now.is_green:
+            continue
+        before = c.ask(spoil(c, c.green)[0], check, "probe")
+        if before and not before.is_green:
+            return [Finding(Kind.RUNNER, f"check {check.name} passes on broken code since the story")]
+    return []
+
+
+def _with_spoiled_sources(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
+    paths = [path for path, _ in files_of(c.w, tree)]
+    excluded = (c.w.config.project.features_dir,)
+    spoils = spoiled_files(paths, [check.run for check in c.w.checks], excluded)
+    return spoiled_tree(c.w.objects, tree, spoils), []
+
+
+def _with_spoiled_tests(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
+    """The tree with tests that fail, and which tests these are."""
+    found: list[WrittenTest] = []
+    texts: dict[str, bytes] = {}
+    modes: dict[str, str] = {}
+    for path, entry in files_of(c.w, tree):
+        if not (is_test(path) or path in c.places.names or has_tests_beside_code(path)) or len(texts) >= _MOST_FILES:
+            continue
+        text, cases = spoiled(shown(path), source_of(c.w, entry) or b"")
+        if cases:
+            found += cases
+            texts[path], modes[path] = text, entry.mode
+    oids = c.w.objects.write_blobs(texts)
+    return c.w.objects.graft(tree, {path: Entry(modes[path], oid) for path, oid in oids.items()}), found
