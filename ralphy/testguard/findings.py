@@ -18,8 +18,6 @@ class Kind(Enum):
     SKIPPED = "skipped_tests"
     EMPTIED = "emptied_tests"
     FEWER = "fewer_assertions"
-    UNSKIPPED = "unskipped_tests"
-    REWORDED = "reworded_tests"
     CHANGED = "changed_tests"
     RUNNER = "runner_config"
     EDITED = "edited_checks"
@@ -34,9 +32,6 @@ _SAID = {
     Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
     Kind.EMPTIED: ("tests no longer assert anything", "restore what they assert"),
     Kind.FEWER: ("tests assert less than before", "restore what they assert"),
-    Kind.UNSKIPPED: ("tests that were skipped run now, but fail with their old text",
-                     "restore their expectations, and make the code meet them"),
-    Kind.REWORDED: ("skipped tests have other expectations now", "restore their expectations"),
     Kind.CHANGED: ("", "make the code meet the old tests; only tests in testing.changes may expect something else"),
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
     Kind.EDITED: ("a script that a check runs was edited", "undo this"),

@@ -67,10 +67,9 @@ ENGINE: dict[str, set[str]] = {
 # The same for the packages of what reads tests.
 TESTGUARD: dict[str, set[str]] = {
     "": set(),
-    "read": set(),
-    "kept": {"", "read"},
-    "spoil": {"", "read", "kept"},
-    "written": {"", "read", "kept"},
+    "kept": {""},
+    "spoil": {"", "kept"},
+    "written": {"", "kept"},
 }
 # What decides over plain values: whole packages, and modules of the others.
 PURE = {

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, pack, parse_junit, unpack
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.test_matching import Sources
-from ralphy.testguard.kept.tests_kept import compare, compare_each, may_go
-from ralphy.testguard.read.test_parser import Case
+from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped, vanished
+from ralphy.testguard.test_files import WrittenTest, assertions_in, importable
+from ralphy.testguard.test_files import tests_in as written_in
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
 LISTS = st.dictionaries(NAMES, st.sampled_from(OUTCOMES), min_size=1)
@@ -23,8 +23,11 @@ def listing(*passed: str, **others: str) -> Listing:
     return Listing.of({**dict.fromkeys(passed, "passed"), **others})
 
 
-def a_case(name: str, *asserts: str, path: str = "test.py", calls: Sequence[str] = ()) -> Case:
-    return Case(path, name, f"body of {asserts or name}", asserts, asserts, frozenset(calls))
+def compare(old: Listing, new: Listing, removes: Sequence[str] = ()) -> list[Finding]:
+    """All that the names, or numbers, of one check say; one that vanished is asked for by running it."""
+    before, after = {"test": old}, {"test": new}
+    found = [*skipped(before, after, removes), *fewer(before, after, removes)]
+    return found + [Finding(Kind.REMOVED, test) for test in vanished(old, after, removes)]
 
 
 def kinds(found: Sequence[Finding]) -> list[Kind]:
@@ -33,12 +36,12 @@ def kinds(found: Sequence[Finding]) -> list[Kind]:
 
 @given(LISTS)
 def test_what_did_not_change_is_never_found(tests: Mapping[str, str]) -> None:
-    assert compare(Listing.of(tests), Listing.of(tests), Sources(), ()) == []
+    assert compare(Listing.of(tests), Listing.of(tests)) == []
 
 
 @given(LISTS, LISTS)
 def test_more_tests_are_never_found(tests: Mapping[str, str], more: Mapping[str, str]) -> None:
-    assert compare(Listing.of(tests), Listing.of({**more, **tests}), Sources(), ()) == []
+    assert compare(Listing.of(tests), Listing.of({**more, **tests})) == []
 
 
 @given(LISTS, st.data())
@@ -48,14 +51,13 @@ def test_a_test_that_runs_no_more_is_always_found(tests: Mapping[str, str], data
         return
     gone = data.draw(st.sampled_from(ran))
     after = Listing.of({"tests/test_c.py::test_new": "passed", **{k: v for k, v in tests.items() if k != gone}})
-    assert compare(Listing.of(tests), after, Sources(), ())
-    skipped = Listing.of({**tests, gone: "skipped"})
-    assert compare(Listing.of(tests), skipped, Sources(), ())
+    assert compare(Listing.of(tests), after)
+    assert compare(Listing.of(tests), Listing.of({**tests, gone: "skipped"}))
 
 
 @given(LISTS, LISTS)
 def test_a_story_that_may_remove_all_removes_what_it_likes(old: Mapping[str, str], new: Mapping[str, str]) -> None:
-    assert compare(Listing.of(old), Listing.of(new), Sources(), ["tests/*"]) == []
+    assert compare(Listing.of(old), Listing.of(new), ["tests/*"]) == []
 
 
 @given(st.dictionaries(st.text(min_size=1).filter(lambda k: "\0" not in k), st.sampled_from(OUTCOMES)))
@@ -111,8 +113,8 @@ def test_a_test_that_ran_in_one_of_two_checks_ran() -> None:
 
 
 def test_the_runner_may_stand_in_a_folder_of_the_repository() -> None:
-    assert Key.of("tests/test_a.py::TestB::test_c[x::y]").means(a_case("TestB.test_c", path="backend/tests/test_a.py"))
-    assert not Key.of("tests/test_a.py::test_c").means(a_case("test_c", path="other_tests/test_a.py"))
+    assert Key.of("tests/test_a.py::TestB::test_c[x::y]").means(WrittenTest("backend/tests/test_a.py", "TestB.test_c"))
+    assert not Key.of("tests/test_a.py::test_c").means(WrittenTest("other_tests/test_a.py", "test_c"))
 
 
 @pytest.mark.parametrize(
@@ -135,94 +137,66 @@ def test_a_story_names_a_test_by_its_file_though_the_runner_tells_none() -> None
     assert not may_go("adds", wanted) and not may_go("tests/b.test.js::counts", wanted)
 
 
-def test_a_known_failure_must_still_be_there() -> None:
-    found = compare(
-        Listing.of({"test.py::a": "failed"}), listing("test.py::b"), Sources(changed=frozenset(["test.py"])), ()
-    )
-    assert kinds(found) == [Kind.REMOVED]
-
-
-@pytest.mark.parametrize("outcome", ["skipped", "xfailed"])
-def test_a_test_that_did_not_run_must_still_be_there(outcome: str) -> None:
+@pytest.mark.parametrize("outcome", ["failed", "skipped", "xfailed"])
+def test_a_test_that_did_not_pass_must_still_be_there(outcome: str) -> None:
     before, after = Listing.of({"test.py::a": outcome, "test.py::b": "passed"}), listing("test.py::b")
-    assert kinds(compare(before, after, Sources(), ())) == [Kind.RUNNER]
-    assert kinds(compare(before, after, Sources(changed=frozenset(["test.py"])), ())) == [Kind.REMOVED]
-    assert compare(before, after, Sources(), ["test.py::a"]) == []
-
-
-def test_a_removed_test_is_not_found_again_in_one_that_is_skipped() -> None:
-    sources = Sources([a_case("test_a", "f(1)")], [a_case("test_b", "f(1)")], frozenset(["test.py"]))
-    before, after = (
-        listing("test.py::test_a"),
-        Listing.of({"test.py::test_b": "skipped", "test.py::test_c": "passed"}),
-    )
-    assert kinds(compare(before, after, sources, ())) == [Kind.REMOVED]
-
-
-def test_two_tests_are_not_found_again_in_one_case_with_other_values() -> None:
-    old = [Case("test.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12"]
-    sources = Sources(old, [Case("test.py", "test_f", "f", ("f(3)",), ("f(_)",))], frozenset(["test.py"]))
-    found = compare(listing("test.py::test_1", "test.py::test_2"), listing("test.py::test_f"), sources, ())
-    assert found == [Finding(Kind.REMOVED, "test.py::test_2")]
-
-
-def test_without_listings_the_text_says_what_is_gone_skipped_or_emptied() -> None:
-    old = [a_case(f"test_{n}", f"f({n})") for n in "abcd"]
-    skipped = Case("test.py", "test_b", "", ("f(b)",), ("f(b)",), frozenset(), is_skipped=True)
-    new = [skipped, a_case("test_c"), a_case("test_renamed", "f(d)")]
-    found = compare(None, None, Sources(old, new, frozenset(["test.py"])), ())
-    assert {(f.kind, f.what) for f in found} == {
-        (Kind.REMOVED, "test.py::test_a"), (Kind.SKIPPED, "test.py::test_b"), (Kind.EMPTIED, "test.py::test_c"),
-    }  # fmt: skip
-
-
-def test_without_listings_a_test_that_stays_is_no_home_of_one_that_is_gone() -> None:
-    small, big = (Case("test.py", f"test_{n}", n, (f"f({n})",), ("f(_)",)) for n in "12")
-    found = compare(None, None, Sources([small, big], [small], frozenset(["test.py"])), ())
-    assert found == [Finding(Kind.REMOVED, "test.py::test_2")]
-
-
-def test_a_test_of_java_that_moves_to_a_file_where_nobody_looks_is_gone() -> None:
-    def moved_to(path: str) -> list[Kind]:
-        new = Sources([a_case("adds", "x", path="shop/CartTest.java")], [a_case("adds", "x", path=path)])
-        return kinds(compare(None, None, new, ()))
-
-    assert moved_to("shop/CartChecks.java") == [Kind.REMOVED]
-    assert moved_to("shop/BasketTest.java") == []
-
-
-def test_tests_in_a_language_that_no_check_lists_are_compared_by_their_text() -> None:
-    sources = Sources([a_case("adds", "f(1)", path="a.test.js")], [], frozenset(["a.test.js"]))
-    assert kinds(compare(listing("test.py::a"), listing("test.py::a"), sources, ())) == [Kind.REMOVED]
-
-
-def test_tests_in_files_that_no_check_lists_are_compared_by_their_text() -> None:
-    old = [a_case("test_b", "f(1)", path="unit/test_b.py"), a_case("test_c", "f(1)", path="unit/helpers.py")]
-    found = compare(listing("test.py::a"), listing("test.py::a"), Sources(old), ())
-    assert found == [Finding(Kind.REMOVED, "unit/test_b.py::test_b")]
-
-
-def test_names_that_are_made_while_a_test_runs_count_by_number() -> None:
-    changed = Sources(changed=frozenset(["a.test.js"]))
-    assert compare(listing("adds 1 and 2"), listing("adds 2 and 3"), changed, ()) == []
-    assert kinds(compare(listing("adds 1", "adds 2"), listing("adds 3"), changed, ())) == [Kind.REMOVED] * 2
+    assert kinds(compare(before, after)) == [Kind.REMOVED]
+    assert compare(before, after, ["test.py::a"]) == []
 
 
 def test_cases_of_a_go_test_are_counted() -> None:
-    found = compare(listing("TestAdd", "TestAdd/a", "TestAdd/b"), listing("TestAdd", "TestAdd/a"), Sources(), ())
+    found = compare(listing("TestAdd", "TestAdd/a", "TestAdd/b"), listing("TestAdd", "TestAdd/a"))
     assert found == [Finding(Kind.REMOVED, "TestAdd/b: 2 of 3 cases of this test are left")]
 
 
 def test_of_numbers_alone_fewer_are_found() -> None:
     before, after = Listing({}, {"passed": 5}), Listing({}, {"passed": 4})
-    assert kinds(compare(before, after, Sources(), ())) == [Kind.REMOVED]
-    assert kinds(compare(before, Listing({}, {"passed": 4, "skipped": 1}), Sources(), ())) == [Kind.SKIPPED]
-    assert compare(before, Listing({}, {"passed": 6}), Sources(), ()) == []
+    assert kinds(compare(before, after)) == [Kind.REMOVED]
+    assert kinds(compare(before, Listing({}, {"passed": 4, "skipped": 1}))) == [Kind.SKIPPED]
+    assert compare(before, Listing({}, {"passed": 6})) == []
 
 
-def test_beside_numbers_that_stay_the_text_says_what_is_gone() -> None:
-    same, sources = Listing({}, {"passed": 5}), Sources([a_case("test_a", "f(1)")], [a_case("test_b", "g(1)")])
-    assert compare(same, same, sources, ()) == [Finding(Kind.REMOVED, "test.py::test_a")]
+def test_numbers_are_compared_of_a_check_that_names_no_tests_beside_one_that_does() -> None:
+    before = {"a": listing("t.py::test_x"), "web": Listing({}, {"passed": 3})}
+    assert kinds([*fewer(before, {**before, "web": Listing({}, {"passed": 2})}, ())]) == [Kind.REMOVED]
+    assert [*fewer(before, {**before, "web": Listing({}, {"passed": 4})}, ())] == []
+
+
+def test_tests_of_one_name_in_two_checks_are_told_apart() -> None:
+    both = {"a": listing("t.py::test_x", "t.py::test_y"), "b": listing("t.py::test_x")}
+    assert [*skipped(both, both, ()), *fewer(both, both, ())] == []
+    assert kinds([*skipped(both, {**both, "b": Listing.of({"t.py::test_x": "skipped"})}, ())]) == [Kind.SKIPPED]
+    assert kinds([*fewer(both, {**both, "b": listing("t.py::test_z")}, ())]) == [Kind.REMOVED]
+
+
+WRITTEN = {
+    "t.py": "class TestA:\n    def test_a(self):\n        assert f() == 1\n\n\ndef helper():\n    pass\n",
+    "a.test.js": "test('adds', () => {\n  expect(f()).toBe(1)\n})\n",
+    "a_test.go": "func TestAdds(t *testing.T) {\n\tt.Fatal(1)\n}\n",
+    "src/a.rs": "#[test]\nfn adds() { assert_eq!(f(), 1); }\n",
+    "ATest.java": "@Test void adds() { assertEquals(1, f()); }\n",
+}
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_the_tests_of_a_file_are_known_and_its_assertions_counted(path: str) -> None:
+    data = WRITTEN[path].encode()
+    (test,) = written_in(path, data)
+    assert test.name in ("TestA.test_a", "adds", "TestAdds")
+    assert (assertions_in(path, data), assertions_in(path, None)) == (1, 0)
+
+
+def test_of_python_a_constant_asserts_nothing_and_what_cannot_be_read_holds_no_tests() -> None:
+    assert assertions_in("t.py", b"assert True\nself.assertTrue(True)\nassert f()\n") == 1
+    assert written_in("t.py", b"def test_a(:") == [] == written_in("t.unknown", b"test")
+
+
+def test_an_import_of_what_is_gone_fails_the_tests_that_use_it_alone() -> None:
+    text = importable("t.py", b"from __future__ import annotations\nfrom os import nothing, path\nHERE = path\n")
+    scope: dict[str, object] = {}
+    exec(text, scope)
+    assert "nothing" not in scope
+    assert scope["HERE"] is scope["path"]
 
 
 def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
@@ -247,53 +221,3 @@ def test_a_sentence_names_the_first_and_says_how_many_more() -> None:
 )
 def test_the_evidence_of_tests_in_words(evidence: dict[str, object], said: str) -> None:
     assert number_of_tests(evidence) == said
-
-
-def test_a_test_that_runs_and_is_not_written_any_more_is_gone() -> None:
-    sources = Sources([a_case("test_a", "f(1)"), a_case("test_b", "g(1)")], [a_case("test_b", "g(1)")])
-    same = listing("test.py::test_a", "test.py::test_b")
-    assert kinds(compare(same, same, sources, ())) == [Kind.REMOVED]
-    assert kinds(compare(same, same, Sources(sources.old, unread=frozenset(["test.py"])), ())) == [Kind.FEWER] * 2
-    assert compare(same, same, sources, ["test_a"]) == []
-    shared = Sources(sources.old, [*sources.new, a_case("Shared.test_a", "f(1)", path="shared.py")])
-    assert compare(same, same, shared, ()) == []
-
-
-def test_a_test_that_passes_and_may_fail_now_is_found() -> None:
-    old = a_case("test_a", "f(1)")
-    new = Case(old.path, old.name, old.body, old.asserts, old.shapes, old.calls, is_skipped=True, may_fail=True)
-    same = listing("test.py::test_a")
-    assert kinds(compare(same, same, Sources([old], [new]), ())) == [Kind.SKIPPED]
-    assert compare(same, same, Sources([new], [new]), ()) == []
-
-
-def test_a_test_in_other_words_is_known_by_its_name() -> None:
-    sources = Sources([a_case("TestA.test_a", "self.equal(1)")], [a_case("test_a", "1 == 1")], frozenset(["test.py"]))
-    assert compare(listing("test.py::TestA::test_a"), listing("test.py::test_a"), sources, ()) == []
-
-
-def test_a_doctest_moves_with_its_function() -> None:
-    before, after = listing("src/a/sums.py::a.sums.add"), listing("src/a/more.py::a.more.add")
-    changed = Sources(changed=frozenset(["src/a/sums.py", "src/a/more.py"]))
-    assert compare(before, after, changed, ()) == []
-    assert kinds(compare(before, listing("src/a/more.py::a.more.sub"), changed, ())) == [Kind.REMOVED]
-    assert kinds(compare(listing(*before.tests, *after.tests), after, changed, ())) == [Kind.REMOVED]
-
-
-def test_tests_of_one_name_in_two_checks_are_told_apart() -> None:
-    both = {"a": listing("t.py::test_x", "t.py::test_y"), "b": listing("t.py::test_x")}
-    apart = frozenset(["t.py"])
-    skipped = {**both, "b": Listing.of({"t.py::test_x": "skipped"})}
-    gone = {**both, "b": listing("t.py::test_z")}
-    assert compare_each(both, both, apart, Sources(), ()) == []
-    assert kinds(compare_each(both, skipped, apart, Sources(), ())) == [Kind.SKIPPED]
-    assert kinds(compare_each(both, gone, apart, Sources(), ())) == [Kind.RUNNER]
-    assert compare_each(both, gone, frozenset(), Sources(), ()) == []
-
-
-def test_numbers_are_compared_of_a_check_that_names_no_tests_beside_one_that_does() -> None:
-    before = {"a": listing("t.py::test_x"), "web": Listing({}, {"passed": 3})}
-    assert kinds(compare_each(before, {**before, "web": Listing({}, {"passed": 2})}, frozenset(), Sources(), ())) == [
-        Kind.REMOVED
-    ]
-    assert compare_each(before, {**before, "web": Listing({}, {"passed": 4})}, frozenset(), Sources(), ()) == []

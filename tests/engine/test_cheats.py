@@ -31,7 +31,7 @@ CHEATS: dict[str, tuple[Files, str]] = {
         {**edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "calc.py": BROKEN},
         f"skipped or expected to fail: {TEST_FILE}::test_small"),
     "assertions are emptied": (
-        {TEST_FILE: re.sub(r"assert .*", "assert True", TESTS)}, f"no longer assert anything: {TEST_FILE}::test_small"),
+        {TEST_FILE: re.sub(r"assert .*", "assert True", TESTS)}, "no longer assert anything"),
     "a test swallows its failure": (
         edited(SMALL, "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass"),
         "no longer assert anything"),
@@ -187,7 +187,7 @@ def test_the_next_attempt_is_told_which_tests_to_restore_and_fewer_assertions_re
     assert "testing.removes" in project.prompts("story-US-001")[-1]
     assert project.landed() == ["login/US-001"]
     assert "def mul" in project.code("calc.py")
-    said = f"tests assert less than before: {TEST_FILE}::test_types"
+    said = f"tests assert less than before: {TEST_FILE} (5 of 6 assertions are left)"
     evidence = project.story("US-001")["evidence"]
     assert said in evidence["warnings"]
     assert evidence["checks"][0]["run"].endswith("-m pytest")
@@ -242,12 +242,12 @@ def test_tests_of_node_are_known_by_what_it_prints(tmp_path: Path) -> None:
     assert repository.judge({**more, "calc.test.mjs": NODE_TESTS.replace("big", "large")}).failure == ""
 
 
-def test_where_no_check_names_tests_they_are_compared_by_their_text(tmp_path: Path) -> None:
+def test_where_no_check_names_tests_the_old_ones_are_run(tmp_path: Path) -> None:
     silent = Repository(tmp_path / "silent", f"{PYTEST} -q -p no:junitxml", BASE)
     assert f"tests that existed are gone: {TEST_FILE}::test_big" in silent.judge({**MORE, **GONE}).failure
 
     unnamed = Repository(tmp_path / "unnamed", "true", {"calc.py": CALC}).judge(MORE)
-    assert unnamed.tests == {"compared": "by their text: no check names its tests"}
+    assert unnamed.tests == {"compared": "by running the old ones: no check names its tests"}
 
 
 CHANGED_RULES = {

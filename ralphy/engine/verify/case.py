@@ -25,7 +25,8 @@ from ralphy.pipeline.events import Purpose
 from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, orders, sentences
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.substance import FileChange
+from ralphy.testguard.substance import FileChange, is_test
+from ralphy.testguard.test_files import assertions_in
 from ralphy.testguard.written.red_first import RedFirst
 
 _MOST_BYTES = 2_000_000  # of a file; what is larger is no source
@@ -162,12 +163,23 @@ class Case:
     def take(self, hooked: Hooked) -> None:
         """What the hook left is the candidate from here on."""
         self.hooked = hooked
-        self.__dict__.pop("changes", None)
+        for name in ("changes", "assertions"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def changes(self) -> Sequence[Change]:
         """What the candidate changes; it is read once."""
         return list(changes_of(self.w, self.candidate))
+
+    def is_changed(self, key: Key) -> bool:
+        """Is the file changed that a test stands in?"""
+        return any(key.is_at(change.name) for change in self.changes)
+
+    @cached_property
+    def assertions(self) -> Mapping[str, tuple[int, int]]:
+        """How many assertions each changed file of tests held, and holds."""
+        return {one.name: (assertions_in(one.name, one.old), assertions_in(one.name, one.new))
+                for one in self.changes if is_test(one.path) or self.places.has(one.path)}  # fmt: skip
 
     @property
     def results(self) -> list[CheckResult]:

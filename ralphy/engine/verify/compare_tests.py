@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed, record_baseline
-from ralphy.engine.verify.case import Case, Change, Places, Verdict, source_of
-from ralphy.engine.verify.written_tests import sources
+from ralphy.engine.verify.case import Case, Change, Verdict, source_of
 from ralphy.engine.workspace.changes import shown
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untold
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.tests_kept import compare_each, may_go
-from ralphy.testguard.read.silencers import skips_others
-from ralphy.testguard.read.test_parser import parsed
-from ralphy.testguard.read.text_test_parser import language_of
+from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_files import tests_in
 
 _CONFIGS = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 
@@ -45,15 +41,19 @@ def _compared(c: Case, before: Mapping[str, Listing]) -> Iterator[Finding]:
     yield from steering_findings(map(shown, c.candidate.files))
     yield from _silenced(before, c.checks)
     yield from _failing_but_green(before, c.checks)
-    yield from compare_each(before, after, _apart(c, before), sources(c, old), removes, c.story.changes)
+    yield from skipped(before, after, removes)
+    yield from fewer(before, after, removes)
+    yield from _fewer_assertions(c)
     yield from _around(c, is_listed=bool(old.tests and new.tests))
 
 
-def _apart(c: Case, before: Mapping[str, Listing]) -> frozenset[str]:
-    """The files of tests that several checks name, each from a folder of its own: in each it may be another one."""
-    times = Counter(place for listing in before.values() for place in Places.of([listing]).names)
-    return frozenset(place for place, checks in times.items()
-                     if checks > 1 and c.w.objects.at(c.green, place) is None)  # fmt: skip
+def _fewer_assertions(c: Case) -> Iterator[Finding]:
+    """The files of tests that hold fewer assertions, unless these moved, or the story names tests that may change."""
+    if c.story.removes or c.story.changes or sum(now - was for was, now in c.assertions.values()) >= 0:
+        return
+    for path, (was, now) in c.assertions.items():
+        if now < was:
+            yield Finding(Kind.FEWER, f"{path} ({now} of {was} assertions are left)")
 
 
 def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _evidence(old: Listing, new: Listing) -> dict[str, Any]:
     if old.tests and new.tests:
         how = "by name"
     else:
-        how = "by number" if old.counts and new.counts else "by their text: no check names its tests"
+        how = "by number" if old.counts and new.counts else "by running the old ones: no check names its tests"
     found: dict[str, Any] = {"compared": how}
     if old.counts:
         found["before"] = old.summary()
@@ -108,7 +108,6 @@ def _around(c: Case, *, is_listed: bool) -> Iterator[Finding]:
             yield untold(change.name, is_gone=change.now is None)
         yield from around(change.name, change.old_text, change.new_text, named)
         yield from _overrides(c, change) if change.was is None else ()
-        yield from _skips_others(change) if change.path.rpartition("/")[2] == "conftest.py" else ()
 
 
 def _words_of_checks(c: Case) -> frozenset[str]:
@@ -117,7 +116,7 @@ def _words_of_checks(c: Case) -> frozenset[str]:
 
 def _is_untold(c: Case, change: Change) -> bool:
     """Is it a changed file of tests whose language is not known, and that may not go?"""
-    is_read = change.path.endswith(".py") or language_of(change.path) is not None
+    is_read = bool(tests_in(change.name, change.old or b""))
     return bool(change.was and is_test(change.path) and not is_read and not may_go(change.name, c.story.removes))
 
 
@@ -127,10 +126,3 @@ def _overrides(c: Case, change: Change) -> Iterator[Finding]:
     for other, section in _CONFIGS.items() if name in ("pytest.ini", ".pytest.ini") else ():
         if section.encode() in (source_of(c.w, c.w.objects.at(c.tree, f"{folder}{mark}{other}")) or b""):
             yield Finding(Kind.RUNNER, f"{change.name} overrides {folder}{mark}{other}")
-
-
-def _skips_others(change: Change) -> Iterator[Finding]:
-    """A conftest that skips tests in a new way: one that was skipped before may never run because of it."""
-    before, after = (skips_others(parsed(data or b"")) for data in (change.old, change.new))
-    if after - before:
-        yield Finding(Kind.EDITED, f"{change.name} skips tests now, or expects them to fail")

@@ -17,10 +17,9 @@ from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.read.test_parser import Case as WrittenTest
-from ralphy.testguard.read.text_test_parser import has_tests_beside_code
 from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 
 _MOST_FILES = 2_000
 

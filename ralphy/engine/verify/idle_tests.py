@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.hollow_trees import emptied, with_new_names
-from ralphy.engine.verify.old_tests import edits_of
+from ralphy.engine.verify.old_tests import Edits
 from ralphy.engine.verify.own_tests import StoryTests, outcomes
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.tests_kept import may_go
@@ -68,8 +68,8 @@ def _edited(c: Case) -> Iterator[str]:
         before = (c.before or {}).get(check.name)
         if not before or not result.listing:
             continue
-        edits = edits_of(c, before).within_reason
+        edits = Edits.of(c, before).within_reason
         for test, outcome in result.listing.tests.items():
             is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, c.story.removes)
-            if is_same and (edits.beside or edits.has(test)):
+            if is_same and (edits.beside or edits.file_of(test)):
                 yield test

@@ -22,16 +22,12 @@ from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.engine.verify.failures_reported import a_check_runs_tests
 from ralphy.engine.verify.hollow_trees import with_new_names
 from ralphy.engine.verify.parts import hunks_in
-from ralphy.engine.verify.renames import renames_only
-from ralphy.engine.verify.written_tests import tests_in
-from ralphy.engine.workspace.changes import shown
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.read.test_parser import Case as WrittenTest
-from ralphy.testguard.read.text_test_parser import has_tests_beside_code
 from ralphy.testguard.substance import is_manifest
-from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of, without_empty
+from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code, tests_in
+from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of
 
 _MOST_UNPROVED = 2  # refusals of a story for want of a proof
 _MOST_FILES = 200
@@ -82,8 +78,7 @@ def _why_unproved(c: Case, found: RedFirst) -> Iterator[str]:
     if not found.is_proof:
         yield from (f"{test} passes although {found.what}" for test in found.weak)
         yield from (f"{test} passes without the story's code" for test in found.blind)
-        yield from (f"{test} asserts nothing" for test in found.empty)
-        yield from () if found.blind or found.weak or found.empty else ["no test covers this story's code"]
+        yield from () if found.blind or found.weak else ["no test covers this story's code"]
     text = json.dumps(c.story.raw, ensure_ascii=False)
     still_red = sorted(test for test in c.w.history.known_red - set(found.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
@@ -111,8 +106,8 @@ class StoryTests:
         if len(files) > _MOST_FILES:
             return cls({}, (), ())
         changes = [change for change in c.changes if change.path in files]
-        there = tests_in([(one.name, one.new) for one in changes if one.new is not None])
-        old = tests_in([(one.name, one.old) for one in changes if one.old is not None])
+        there = [test for one in changes for test in tests_in(one.name, one.new or b"")]
+        old = [test for one in changes for test in tests_in(one.name, one.old or b"")]
         known = {(test.path, test.name, test.body) for test in old}
         return cls(files, there, [test for test in there if (test.path, test.name, test.body) not in known])
 
@@ -126,7 +121,7 @@ def _belongs(c: Case, change: Change) -> bool:
     """Does a changed file belong to the tests, or have tests beside its code?"""
     if goes_along(change.path) or has_tests_beside_code(change.path):
         return True
-    return change.name in c.places.names and bool(change.new and tests_in([(change.name, change.new)]))
+    return change.name in c.places.names and bool(tests_in(change.name, change.new or b""))
 
 
 def _laid_over(c: Case, change: Change) -> Entry | None:
@@ -141,16 +136,9 @@ def _own_tests(c: Case) -> RedFirst:
     tests = StoryTests.of(c)
     found = _red_first(c, tests)
     if c.story.kind != "refactor":
-        return _without_weak(c, tests, without_empty(found, tests.own))
-    renamed = set(map(shown, renames_only(c)))
-    own = [test for test in tests.own if test.path not in renamed]
-    return _with_new_texts(found, replace(tests, own=own))
-
-
-def _with_new_texts(found: RedFirst, tests: StoryTests) -> RedFirst:
-    """Without the tests whose text is as it was: they fail on the code of before as their imports follow a new name."""
-    checks = found.checks if tests.own or not tests.there else ()
-    return replace(found, tests=tuple(test for test in found.tests if not tests.has_old_text(test)), checks=checks)
+        return _without_weak(c, tests, found)
+    known = {test for listing in (c.before or {}).values() for test in listing.tests}
+    return replace(found, tests=tuple(test for test in found.tests if test not in known), checks=())
 
 
 def _red_first(c: Case, tests: StoryTests) -> RedFirst:

@@ -201,7 +201,7 @@ JUDGES: tuple[Judge, ...] = (
     checks_can_say_no,  # verify.runner_config
     acceptance_is_approved,
     acceptance_tests_pass,  # acceptance.tests
-    old_tests_pass,  # verify.unskipped_tests
+    old_tests_pass,  # verify.removed_tests, verify.changed_tests
     tests_could_tell,  # verify.unproved
     tests_ask_something,  # verify.emptied_tests
 )

@@ -12,10 +12,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import cast
 
-from ralphy.testguard.read.assertions import FUNCTION, Function
-from ralphy.testguard.read.test_parser import parsed
-from ralphy.testguard.read.vacuous_asserts import last_name
 from ralphy.testguard.spoil.hollow_text import hollow_text, names_only_text
+from ralphy.testguard.test_files import FUNCTION, Function, last_name, parsed
 
 # What a hollow function returns: it equals nothing but itself, and whoever asks it for its truth fails. So a test that
 # looks at a value fails, whatever it expects; one whose failures are swallowed does not.

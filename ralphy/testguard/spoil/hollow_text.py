@@ -1,4 +1,4 @@
-"""Hollow code in languages of braces, read as text: JavaScript, TypeScript, Go and Java.
+"""Hollow code in languages of braces, read as text: JavaScript, TypeScript, Go, Java and Rust.
 
 A function leaves before its first line, so that what follows is still compiled. Text and comments are masked first;
 what is not recognised as a function stays as it is.
@@ -16,6 +16,10 @@ _MASKED = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|//[^\n]*|`(?:\\[\s\S]|[^`\\])*`|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
     r"|(?<=[=(,:!&|?;{}\s])/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
 )
+_MASKED_IN_RUST = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*|\"(?:\\[\s\S]|[^\"\\])*\"|'(?:\\[^\n]|[^\\'\n])'")
+_RUST_HEAD = re.compile(r"(?<!const )(?<!const unsafe )\bfn\s+(?P<name>\w+)\s*(?:<[^(]*>)?\s*\(")
+_RUST_IMPL = re.compile(r"^[ \t]*impl\b[^{;]*?(?P<name>\w+)(?:<[^{;]*>)?\s*(?:where\b[^{;]*)?\{", re.M)
+_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)  # by convention the end of the file
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
 _TYPED = (".ts", ".tsx", ".mts", ".cts")
@@ -84,7 +88,7 @@ class _Read:
     @classmethod
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
         text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
-        masked = masked_text(text)
+        masked = masked_text(text, _MASKED_IN_RUST if path.endswith(".rs") else _MASKED)
         found = sorted(_functions(path, masked, says=says), key=lambda one: (one.begin, -one.end))
         outer: list[_Function] = []
         for one in found:
@@ -93,9 +97,9 @@ class _Read:
         return cls(text, masked, _told_apart(outer))
 
 
-def masked_text(text: str) -> str:
+def masked_text(text: str, pattern: re.Pattern[str] = _MASKED) -> str:
     """A text as long as it is, its comments as spaces and each of its strings as a word."""
-    return _MASKED.sub(_mask, text)
+    return pattern.sub(_mask, text)
 
 
 def _mask(found: re.Match[str]) -> str:
@@ -103,8 +107,8 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, says: bool = True) -> bytes | None:
-    """See `ralphy.testguard.spoil.hollow.hollow`; Go and Java return zeros, whatever it `says`."""
-    if not path.endswith((*_SCRIPT, ".go", ".java")):
+    """See `ralphy.testguard.spoil.hollow.hollow`; Go, Java and Rust return zeros, whatever it `says`."""
+    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
         return None
     read = _Read.of(path, data, says=says)
     chosen = [one for one in read.functions if only is None or one.name in only]
@@ -117,7 +121,7 @@ def names_only_text(
     path: str, old: bytes | None, new: bytes, *, says: bool = True
 ) -> tuple[bytes, tuple[str, ...]] | None:
     """See `ralphy.testguard.spoil.hollow.names_only`: the text, and the functions that are new."""
-    if not path.endswith((*_SCRIPT, ".go", ".java")):
+    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
         return None
     was, now = (_Read.of(path, data, says=says) for data in (old or b"", new))
     bodies = {one.name: (one, was.text[one.begin : one.end]) for one in was.functions}
@@ -157,7 +161,7 @@ def _emptied(one: _Function) -> Iterator[_Part]:
 
 def _replaced(path: str, one: _Function, old: _Function, body: str) -> Iterator[_Part]:
     """The old body; in languages that count what is unused the new one stays behind it."""
-    if path.endswith(_SCRIPT):
+    if path.endswith((*_SCRIPT, ".rs")):
         if one.is_expression and not old.is_expression:
             body = f"(() => {{{body}}})()"
         yield one.begin, one.end, f" return {body}; " if old.is_expression and not one.is_expression else body
@@ -200,6 +204,8 @@ def _functions(path: str, masked: str, *, says: bool) -> Iterator[_Function]:
         yield from _of_go(masked)
     elif path.endswith(".java"):
         yield from _of_java(masked)
+    elif path.endswith(".rs"):
+        yield from _of_rust(masked)
     else:
         yield from _of_script(path, masked, says=says)
 
@@ -292,6 +298,21 @@ def _of_java(masked: str) -> Iterator[_Function]:
         owner = next((f"{of}." for of, first, last in reversed(classes) if first <= begin < last), "")
         zero = _JAVA_ZEROS.get(head["type"], " null")
         yield _Function(f"{owner}{head['name']}", begin, _closing(masked, begin - 1) - 1, f" if (true) return{zero};")
+
+
+def _of_rust(masked: str) -> Iterator[_Function]:
+    """The functions before a file's own tests, but for those whose result has no type of its own."""
+    impls = [(found["name"], found.end(), _closing(masked, found.end() - 1)) for found in _RUST_IMPL.finditer(masked)]
+    tests = _RUST_TESTS.search(masked)
+    for head in _RUST_HEAD.finditer(masked, 0, tests.start() if tests else len(masked)):
+        after = _closing(masked, head.end() - 1)
+        opens = masked.find("{", after)
+        said = masked[after:opens]
+        if opens < 0 or ";" in said or "impl " in said or "!" in said:
+            continue
+        owner = next((f"{of}." for of, first, last in reversed(impls) if first <= opens < last), "")
+        leaves = " if true { return unsafe { std::mem::zeroed() } }" if "->" in said else " if true { return }"
+        yield _Function(f"{owner}{head['name']}", opens + 1, _closing(masked, opens) - 1, leaves)
 
 
 def _closing(masked: str, at: int) -> int:

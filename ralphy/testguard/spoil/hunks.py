@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ralphy.testguard.read.test_parser import parsed
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
+from ralphy.testguard.test_files import parsed
 
 _HEAD = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")

@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 from ralphy.checks.listing import PASSED, Listing
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.read.assertions import FUNCTION, Function
-from ralphy.testguard.read.test_parser import Case, is_named_test, parsed
-from ralphy.testguard.read.text_test_parser import language_of
+from ralphy.testguard.test_files import FUNCTION, SCRIPT, Function, WrittenTest, heads, is_named_test, parsed
 
 # A test passes if one of the assertions lets a falsehood pass.
 _PYTHON = """
@@ -48,7 +46,7 @@ class _Rule(NamedTuple):
 
 
 _RULES = (
-    _Rule((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts"), re.compile(r"=>\s*\{?|\bfunction\b[^{]*\{"),
+    _Rule(SCRIPT, re.compile(r"=>\s*\{?|\bfunction\b[^{]*\{"),
           f" {_SCRIPT}; ", f"(() => {{ {_SCRIPT} }})() ?? "),
     _Rule((".go",), re.compile(r"(\w+)\s+\*testing\.[TF]\)\s*\{"), r" if true {{ {0}.Fatal(0) }};"),
     _Rule((".rs",), re.compile(r"\{"), " if true {{ panic!() }}"),
@@ -56,7 +54,7 @@ _RULES = (
 )  # fmt: skip
 
 
-def spoiled(path: str, data: bytes) -> tuple[bytes, list[Case]]:
+def spoiled(path: str, data: bytes) -> tuple[bytes, list[WrittenTest]]:
     """A file whose tests fail whatever the code does, and these tests; as it is where none can be told."""
     if not path.endswith(".py"):
         return _spoiled_text(path, data)
@@ -65,12 +63,12 @@ def spoiled(path: str, data: bytes) -> tuple[bytes, list[Case]]:
     if not tree or not names:
         return data, []
     tree.body += ast.parse(_PYTHON).body
-    return ast.unparse(ast.fix_missing_locations(tree)).encode(), [Case(path, name, "") for name in names]
+    return ast.unparse(ast.fix_missing_locations(tree)).encode(), [WrittenTest(path, name, "") for name in names]
 
 
-def deaf(now: Listing, told: Listing, cases: Sequence[Case]) -> list[str]:
+def deaf(now: Listing, told: Listing, cases: Sequence[WrittenTest]) -> list[str]:
     """The tests that pass now, and that pass as well when they are made to fail."""
-    names: dict[str, list[Case]] = {}
+    names: dict[str, list[WrittenTest]] = {}
     for case in cases:
         names.setdefault(case.short, []).append(case)
     return [test for test, outcome in now.tests.items() if outcome == PASSED == told.tests.get(test)
@@ -92,21 +90,18 @@ def _is_generator(node: Function) -> bool:
     return any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in ast.walk(node))
 
 
-def _spoiled_text(path: str, data: bytes) -> tuple[bytes, list[Case]]:
+def _spoiled_text(path: str, data: bytes) -> tuple[bytes, list[WrittenTest]]:
     rule = next((rule for rule in _RULES if path.endswith(rule.endings)), None)
-    language = language_of(path)
-    if rule is None or language is None:
+    if rule is None:
         return data, []
     text = data.decode("utf-8", "surrogateescape")
-    found = list(language.test.finditer(text))
-    ends = [*(begin.start() for begin in found[1:]), len(text)]
     parts, cases, at = [], [], 0
-    for begin, end in zip(found, ends, strict=False):
+    for begin, end in heads(path, text):
         opens = rule.opens.search(text, begin.end(), end)
         if opens:
             is_alone = bool(rule.instead) and not opens[0].endswith("{")
             fails = rule.instead if is_alone else rule.fails if rule.instead else rule.fails.format(*opens.groups())
             parts += [text[at : opens.end()], fails]
-            cases.append(Case(path, begin["name"], ""))
+            cases.append(WrittenTest(path, begin["name"], ""))
             at = opens.end()
     return "".join([*parts, text[at:]]).encode("utf-8", "surrogateescape"), cases

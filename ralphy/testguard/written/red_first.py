@@ -11,13 +11,9 @@ from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.read.test_parser import Case
 from ralphy.testguard.substance import is_manifest, is_test
+from ralphy.testguard.test_files import WrittenTest
 
-_MAY_PANIC = re.compile(
-    r"should_panic|unwrap|expect|panic!|unreachable!|\?\s*;|Result\s*<|\w*(?:check|verify|ensure)\w*!?\s*\("
-    r"|\bassert_(?!(?:eq|ne)!)\w+"
-)
 _RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by convention the end of the file
 
 
@@ -25,14 +21,13 @@ _RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by conventi
 class RedFirst:
     """`tests` (or whole `checks`, which name none) fail without the story's code and pass with it; `blind` tests are
     the story's own, and pass without it as well. `weak` ones pass as soon as the new `functions` exist, although these
-    do nothing, `empty` ones assert nothing as they are written."""
+    do nothing."""
 
     tests: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
-    empty: tuple[str, ...] = ()
 
     @property
     def is_proof(self) -> bool:
@@ -50,18 +45,6 @@ class RedFirst:
         return replace(self, tests=tests, checks=checks, weak=tuple(weak), functions=tuple(functions))
 
 
-def without_empty(found: RedFirst, own: Sequence[Case]) -> RedFirst:
-    """Without the tests that assert nothing as they are written, in languages whose code cannot be made hollow."""
-    written = {test: [case for case in own if Key.of(test).means(case)] for test in found.tests}
-    empty = [test for test, cases in written.items() if cases and all(map(_asserts_nothing, cases))]
-    return replace(found, tests=tuple(test for test in found.tests if test not in empty), empty=tuple(empty))
-
-
-def _asserts_nothing(case: Case) -> bool:
-    """Nothing in a test of Rust can fail but the compiler: no assertion, no panic, no helper whose name says so."""
-    return case.path.endswith(".rs") and not case.asserts and not _MAY_PANIC.search(case.body)
-
-
 def goes_along(path: str) -> bool:
     """Does a changed file belong to the tests or to what runs them, so that it is laid over the code of before?"""
     return is_test(path) or is_manifest(path)
@@ -77,8 +60,8 @@ def with_tests_of(old: bytes, new: bytes) -> bytes | None:
 def compared(
     now: Listing,
     without: Listing,
-    there: Sequence[Case],
-    own: Sequence[Case],
+    there: Sequence[WrittenTest],
+    own: Sequence[WrittenTest],
     new: Collection[str] = (),
     *,
     is_red: bool,
