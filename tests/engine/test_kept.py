@@ -23,7 +23,7 @@ HOOKS: dict[str, tuple[Files, str]] = {
     "an outcome is set by another name": (
         {"tests/conftest.py": REPORT.format("vars(report)['out' + 'come'] = 'passed'")}, "made to fail"),
     "a test is replaced": (
-        {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda **_: None\n"}, "no longer runs"),
+        {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda **_: None\n"}, "made to fail"),
     "the runner leaves early": ({"conftest.py": "import atexit, os\n\natexit.register(os._exit, 0)\n"}, "made to fail"),
     "a report is kept": ({"conftest.py": REPORT.format("item.report = report")}, ""),
     "fixtures": ({"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"}, ""),
@@ -35,7 +35,7 @@ def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Pat
     for name, (change, found) in HOOKS.items():
         judged = repository.judge({**MORE, **change})
         failure = judged.failure
-        assert found == "no longer runs" or judged.runs["probe"] == 1, name
+        assert judged.runs["probe"] == 1, name
         assert found in failure if found else not failure, (name, failure)
 
 
@@ -210,12 +210,13 @@ def test_more_edits_than_are_run_are_flagged(tmp_path: Path) -> None:
     assert "no old version was run" in Repository(tmp_path, PYTEST, {**BASE, **files}).judge({**MORE, **changed}).flags
 
 
-def test_what_follows_a_new_name_or_is_named_by_the_story_is_no_changed_expectation(tmp_path: Path) -> None:
+def test_tests_that_follow_a_new_name_are_named_by_the_story_where_changed_tests_reject(tmp_path: Path) -> None:
     repository = Repository(tmp_path, PYTEST, BASE, changed_tests="reject", unproved="reject")
     renamed = {"calc.py": CALC.replace("def add", "def plus"),
                TEST_FILE: TESTS.replace("add(", "plus(").replace("import add", "import plus")}  # fmt: skip
 
-    assert repository.judge(renamed, kind="refactor").failure == ""
+    assert "old tests/test_calc.py fail" in repository.judge(renamed, kind="refactor").failure
+    assert repository.judge(renamed, kind="refactor", testing={"changes": [TEST_FILE]}).failure == ""
     other = {**renamed, TEST_FILE: renamed[TEST_FILE].replace("plus(1, 2) == 3", "plus(1, 2) == 3.0")}
     assert "old tests/test_calc.py fail" in repository.judge(other, kind="refactor").failure
 

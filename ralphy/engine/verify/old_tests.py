@@ -43,10 +43,11 @@ def old_tests_pass(c: Case) -> Verdict | None:
 @dataclass(frozen=True, slots=True)
 class Edits:
     """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None: a
-    conftest that was not there). `old` and `new` are the tests that are written in these files."""
+    conftest that was not there). `added` are new files of tests, `old` and `new` the tests that are written in all."""
 
     edited: Mapping[str, Entry]
     beside: Mapping[str, Entry | None]
+    added: Sequence[str]
     old: Sequence[WrittenTest]
     new: Sequence[WrittenTest]
 
@@ -56,6 +57,8 @@ class Edits:
         places = Places.of([before])
         edited: dict[str, Entry] = {}
         beside: dict[str, Entry | None] = {}
+        added = [one.path for one in c.changes if one.was is None and is_test(one.path)
+                 and tests_in(one.name, one.new or b"")]  # fmt: skip
         old: list[WrittenTest] = []
         new: list[WrittenTest] = []
         for change in c.changes:
@@ -67,7 +70,7 @@ class Edits:
                 edited[change.path] = change.was
             elif is_test(change.path) and not (was or now) and (is_other or _is_new_conftest(change)):
                 beside[change.path] = change.was
-        return cls(edited, beside, old, new)
+        return cls(edited, beside, added, old, new)
 
     @property
     def are_too_many(self) -> bool:
@@ -149,6 +152,7 @@ class _Asked:
         texts = {path: importable(path, c.w.objects.read(entry.oid) or b"") for path, entry in old.items() if entry}
         oids = c.w.objects.write_blobs(texts)
         files = {path: entry and replace(entry, oid=oids[path]) for path, entry in old.items()}
+        files |= dict.fromkeys(self.edits.added)  # they may hold the same tests, or need what is not there
         tree = c.w.objects.graft(c.tree, files)
         return c.ask(tree, self.check, "old_tests", () if self.beside else set(map(shown, self.edits.edited)))
 
