@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +44,6 @@ from ralphy.prompts.budget import clip
 _MOST_REFUSALS = 3  # by the same tests alone; then a person is asked
 _MOST_OF_A_LINE, _MOST_OF_A_TEST = 200, 1500
 _OF_A_TEST = r"^_+ (?:.*\W)?{}(?:\W.*)? _+$"  # pytest's heading of a failure
-_HEADING = re.compile(r"^(?:_{3,}|={3,}) .* (?:_{3,}|={3,})$")
 
 
 def acceptance_of(w: Workspace) -> Acceptance:
@@ -184,13 +183,6 @@ def _criterion(story: Story, criterion: str) -> str:
 
 def _last_line(output: str, test: str) -> str:
     """What the failure of a test comes down to: one line, without the place."""
-    found = first_error("\n".join(_of_test(output.splitlines(), test)) or output)
+    head = re.search(_OF_A_TEST.format(re.escape(test)), output, re.M)
+    found = first_error(output[head.end() :] if head else output)
     return found.said[:_MOST_OF_A_LINE] if found else ""
-
-
-def _of_test(lines: Sequence[str], test: str) -> Iterator[str]:
-    head, is_in = re.compile(_OF_A_TEST.format(re.escape(test))), False
-    for line in lines:
-        is_in = bool(head.match(line)) or (is_in and not _HEADING.match(line))
-        if is_in:
-            yield line

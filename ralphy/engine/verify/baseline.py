@@ -23,6 +23,7 @@ from ralphy.pipeline.model import Snapshot
 from ralphy.text.tone import WAITING
 
 _LAST_LINES = 5
+_PROBES = "probe.json"
 
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
@@ -73,9 +74,6 @@ def tell_what_is_not_asked(w: Workspace, code: str) -> None:
               "only flagged. A runner that prints each test's name helps (`go test -v`).", WAITING)  # fmt: skip
 
 
-_MEMORY = "probe.json"
-
-
 def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) -> None:
     """EnvironmentProblem if the checks stay green on sources that cannot work (`lanes.probe: stop`).
 
@@ -87,7 +85,7 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     is_mounted = clean_lane(w).at != clean_lane(w).tree
     brought = [one.path for one in coming(w.checkout.brought or ())]
     key = cache_key(files_of(w.objects, tree), commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
-    store = w.repository.state_dir / _MEMORY
+    store = w.repository.state_dir / _PROBES
     verdict = remembered(store, key) or _ask_on_broken_code(w, tree, before, is_mounted=is_mounted)
     if any(result.is_green for result in before):
         remember(store, key, verdict)

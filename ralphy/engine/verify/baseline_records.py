@@ -27,17 +27,15 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
 def known_baseline(w: Workspace, code: str) -> Baseline | None:
     """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
 
-    A red one of an earlier invocation is asked again: what was mended since need not be in the tree. So is one that an
-    older Ralphy called empty: a check that was red and said "Ran 0 tests" was that, too.
+    A red one of an earlier invocation is asked again: what was mended since need not be in the tree.
     """
     key = key_of(code, w.checks)
     entry = w.history.baselines.get(key)
-    if entry is None or entry.get("empty") or entry.get("hook", "") != hook_digest(w):
+    if entry is None or entry.get("hook", "") != hook_digest(w):
         return None
     if entry.get("tests") and not _listings(w).has(key):
         return None
-    red = tuple(entry.get("red", ()))
-    unnamed = tuple(entry.get("unnamed", red))  # an older Ralphy did not note which
+    red, unnamed = tuple(entry.get("red") or ()), tuple(entry.get("unnamed") or ())
     found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
     is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
     is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began

@@ -209,6 +209,11 @@ class Case:
         words = words_for(self.w, check, sorted(files)) or argv(check)
         return try_tree(self.w, tree, check, words, purpose, over)
 
+    def tree_with(self, tree: str, files: Mapping[str, tuple[Entry, bytes]]) -> str:
+        """A tree with other bytes in these files; the modes are those of the entries."""
+        oids = self.w.objects.write_blobs({path: data for path, (_, data) in files.items()})
+        return self.w.objects.graft(tree, {path: Entry(files[path][0].mode, oid) for path, oid in oids.items()})
+
     def weigh(self, found: Sequence[Finding], *, only_flags: bool = False) -> Verdict | None:
         """The verdict of the findings that reject, by the setting of their kind; the others are flagged."""
         verify = self.w.config.verify

@@ -79,14 +79,12 @@ def _with_spoiled_sources(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
 def _with_spoiled_tests(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
     """The tree with tests that fail, and which tests these are."""
     found: list[WrittenTest] = []
-    texts: dict[str, bytes] = {}
-    modes: dict[str, str] = {}
+    files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
-        if not (is_test(path) or path in c.places.names or has_tests_beside_code(path)) or len(texts) >= _MOST_FILES:
-            continue
-        text, cases = spoiled(shown(path), source_of(c.w, entry) or b"")
+        holds_tests = is_test(path) or path in c.places.names or has_tests_beside_code(path)
+        data = source_of(c.w, entry) if holds_tests and len(files) < _MOST_FILES else None
+        text, cases = spoiled(shown(path), data) if data else (b"", [])
         if cases:
             found += cases
-            texts[path], modes[path] = text, entry.mode
-    oids = c.w.objects.write_blobs(texts)
-    return c.w.objects.graft(tree, {path: Entry(modes[path], oid) for path, oid in oids.items()}), found
+            files[path] = (entry, text)
+    return c.tree_with(tree, files), found

@@ -60,21 +60,22 @@ def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: B
     """What the checks of a tree say after all; None if their failures count."""
     first = _failing(w, results)
     is_open = bool(w.config.verify.retries and first and _came_to_an_end(results))
-    if not is_open or _is_certain(w, tree, first, before):
+    if not is_open or any(_is_certain(w, tree, name, before) for name in first):
         return None
     w.say(f"  running again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
-    runs = [list(results)]
-    if _passes_alone(w, tree, first):
-        _run_until_passed(w, tree, runs)
-    never = _never_passed(w, runs)
-    without = _failing(w, _whole(w, before.tree)) if never and before and before.was_green else frozenset()
-    if not never <= without:
-        return None
-    if len(runs) == 1:
+    runs, began = [list(results)], time.monotonic()
+    left = w.config.verify.retries if _pass_alone(w, tree, first) else 0
+    while left and _never_passed(w, runs) and time.monotonic() - began < _MOST_SECONDS:
         runs.append(_whole(w, tree))
+        left -= 1
+    without = frozenset[Name]()
+    if _never_passed(w, runs) and before and before.was_green:
+        without = _failing(w, _whole(w, before.tree))
+        if len(runs) == 1 and first <= without:
+            runs.append(_whole(w, tree))
     if not _never_passed(w, runs) <= without or not all(map(_came_to_an_end, runs)):
         return None
-    seen = {test: _seen(w, runs, (check, test), without) for check, test in sorted(_ever_failed(w, runs))}
+    seen = {name[1]: _seen(w, runs, name, is_old=name in without) for name in sorted(_ever_failed(w, runs))}
     for test, said in seen.items():
         w.say(f"{test} {said}", WAITING)
     return Again([replace(result, excused=frozenset(seen)) for result in runs[-1]], seen)
@@ -93,34 +94,28 @@ def _came_to_an_end(results: Iterable[CheckResult]) -> bool:
     return all(r.is_green or not (r.exit is None or r.killed_by or r.is_empty) for r in results)
 
 
-def _is_certain(w: Workspace, tree: str, failing: Iterable[Name], before: Before | None) -> bool:
+def _is_certain(w: Workspace, tree: str, failing: Name, before: Before | None) -> bool:
     """Is there no use in asking again? Not for a file that cannot be loaded, nor for a check that runs no tests; and a
     test that was not there before is the change's own."""
-    commands = {check.name: check.run for check in w.checks}
-    for check, test in failing:
-        path, listing = Key.of(test).path, before.listed.get(check) if before else None
-        if test == check and not runs_tests(check, commands.get(check, "")):
-            return True
-        if w.objects.at(tree, test) is not None or (before and path and w.objects.at(before.tree, path) is None):
-            return True
-        if test != check and listing and listing.tests and test not in listing.tests:
-            return True
-    return False
+    name, test = failing
+    if test == name:
+        return not runs_tests(name, next((check.run for check in w.checks if check.name == name), ""))
+    path, listing = Key.of(test).path, before.listed.get(name) if before else None
+    is_new_file = before is not None and bool(path) and w.objects.at(before.tree, path) is None
+    is_new = listing is not None and bool(listing.tests) and test not in listing.tests
+    return is_new_file or is_new or w.objects.at(tree, test) is not None
 
 
-def _passes_alone(w: Workspace, tree: str, failing: frozenset[Name]) -> bool:
+def _pass_alone(w: Workspace, tree: str, failing: frozenset[Name]) -> bool:
     """Did each failing test pass at least once where its file was run alone? Yes, where that cannot be asked."""
     for check in w.checks:
         left = {test for name, test in failing if name == check.name}
-        files = sorted({path for test in left if (path := Key.of(test).path)})
-        words = words_for(w, check, files)
-        if not left or words is None:
-            continue
-        for _ in range(w.config.verify.retries):
-            left = _still_failing(try_tree(w, tree, check, words, "again"), left)
+        words = words_for(w, check, sorted({Key.of(test).path for test in left} - {""}))
+        for _ in range(w.config.verify.retries if words else 0):
+            left = _still_failing(try_tree(w, tree, check, words or (), "again"), left)
             if not left:
                 break
-        if left:
+        if left and words:
             return False
     return True
 
@@ -132,15 +127,6 @@ def _still_failing(told: Told | None, tests: set[str]) -> set[str]:
         return {test for test in tests if told.listing.tests.get(test) != PASSED}
     red = set(failing_tests(told.output))
     return set() if told.is_green else (tests & red if red else tests)
-
-
-def _run_until_passed(w: Workspace, tree: str, runs: list[list[CheckResult]]) -> None:
-    """Run all checks again until each test has passed in one of the runs, or nobody would wait any longer."""
-    began = time.monotonic()
-    for _ in range(w.config.verify.retries):
-        runs.append(_whole(w, tree))
-        if not _never_passed(w, runs) or time.monotonic() - began > _MOST_SECONDS:
-            return
 
 
 def _whole(w: Workspace, tree: str) -> list[CheckResult]:
@@ -163,8 +149,7 @@ def _passed_in(run: Sequence[CheckResult], name: Name) -> bool:
     return listed.get(name[1], PASSED if result and result.is_green else "") == PASSED
 
 
-def _seen(w: Workspace, runs: Sequence[Sequence[CheckResult]], name: Name, without: frozenset[Name]) -> str:
+def _seen(w: Workspace, runs: Sequence[Sequence[CheckResult]], name: Name, *, is_old: bool) -> str:
     asked = [run for run in runs if any(result.name == name[0] for result in run)]
-    failures = sum(1 for run in asked if name in _failing(w, run))
-    said = f"failed in {failures} of {len(asked)} runs"
-    return f"{said}, and fails without the change, too" if name in without else f"{said} of the same code"
+    said = f"failed in {sum(name in _failing(w, run) for run in asked)} of {len(asked)} runs"
+    return f"{said}, and fails without the change, too" if is_old else f"{said} of the same code"

@@ -6,8 +6,6 @@ without that, it returns none. Tests stay as they are, and so does what runs the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ralphy.engine.verify.case import Case, source_of
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.git.objects import Entry
@@ -29,7 +27,7 @@ def with_new_names(c: Case, tree: str, *, says: bool) -> tuple[str, tuple[str, .
         if stubs := names_only(change.name, old, change.new, says=says):
             files[change.path] = (change.now, stubs.text)
             functions += stubs.functions
-    return _with(c, tree, files), tuple(functions)
+    return c.tree_with(tree, files), tuple(functions)
 
 
 def emptied(c: Case, tree: str, *, says: bool) -> str:
@@ -40,14 +38,9 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
         text = hollow(shown(path), data, says=says) if data and len(data) <= _MOST_BYTES else None
         if text is not None:
             files[path] = (entry, text)
-    return _with(c, tree, files)
+    return c.tree_with(tree, files)
 
 
 def _is_apart(c: Case, path: str) -> bool:
     """Is a file a test, or what runs tests?"""
     return goes_along(path) or shown(path) in c.places.names
-
-
-def _with(c: Case, tree: str, files: Mapping[str, tuple[Entry, bytes]]) -> str:
-    oids = c.w.objects.write_blobs({path: text for path, (_, text) in files.items()})
-    return c.w.objects.graft(tree, {path: Entry(files[path][0].mode, oid) for path, oid in oids.items()})

@@ -68,7 +68,7 @@ def _edited(c: Case) -> Iterator[str]:
         before = (c.before or {}).get(check.name)
         if not before or not result.listing:
             continue
-        edits = Edits.of(c, before).within_reason
+        edits = Edits.of(c, before)
         for test, outcome in result.listing.tests.items():
             is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, c.story.removes)
             if is_same and (edits.beside or edits.file_of(test)):

@@ -26,8 +26,6 @@ from ralphy.testguard.kept.tests_kept import may_go, vanished
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_files import WrittenTest, importable, tests_in
 
-_MOST_EDITED = 50
-
 
 def old_tests_pass(c: Case) -> Verdict | None:
     """What the old tests say of the new code is flagged; one that is gone, and would fail, speaks against the case."""
@@ -72,16 +70,6 @@ class Edits:
                 beside[change.path] = change.was
         return cls(edited, beside, added, old, new)
 
-    @property
-    def are_too_many(self) -> bool:
-        return max(len(self.edited), len(self.beside)) > _MOST_EDITED
-
-    @property
-    def within_reason(self) -> Edits:
-        """The same without a part that is too large to be run."""
-        edited = self.edited if len(self.edited) <= _MOST_EDITED else {}
-        return replace(self, edited=edited, beside=self.beside if len(self.beside) <= _MOST_EDITED else {})
-
     def file_of(self, test: str) -> str:
         """The edited file that a test stands in; "" if it is none of them."""
         key = Key.of(test)
@@ -125,10 +113,6 @@ class _Asked:
     @classmethod
     def of(cls, c: Case, check: Check, before: Listing) -> _Asked:
         edits = Edits.of(c, before)
-        if edits.are_too_many:
-            c.notes.append(f"more than {_MOST_EDITED} files of tests, or beside them, were edited: no old version "
-                           "was run")  # fmt: skip
-        edits = edits.within_reason
         gone = vanished(before, listed(c.checks), c.story.removes)
         return cls(c, check, before, gone, edits, {**edits.beside, **c.settings})
 
@@ -141,8 +125,7 @@ class _Asked:
         named_gone = {finding.what for finding in gone}
         red = [test for test in failing if self._passed(test) and not self._may_change(test) and test not in named_gone]
         yield from self._by_file(red)
-        is_told = any(test in self.before.tests for test in failing or outcomes)
-        if told and not (red or told.is_green or is_told):
+        if told and not (red or told.is_green or self._is_told_of_tests(failing, outcomes)):
             yield from self._as_a_whole()
 
     def _run(self) -> Told | None:
@@ -161,6 +144,13 @@ class _Asked:
         if told.listing and told.listing.tests:
             return [test for test, outcome in told.listing.tests.items() if outcome == FAILED]
         return [*dict.fromkeys(map(named, failing_tests(told.output)))]
+
+    def _is_told_of_tests(self, failing: Sequence[str], outcomes: Mapping[str, str]) -> bool:
+        """Does a check that failed say a word on a test that was known? Where it names files, one that cannot be loaded
+        is named like a test; another check names whatever could not be built."""
+        if not Places.of([self.before]).names:
+            return bool(failing)
+        return any(test in self.before.tests for test in failing or outcomes)
 
     def _passed(self, test: str) -> bool:
         """Did a test pass before, or not run, as far as the check names its tests?"""

@@ -30,7 +30,6 @@ from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code, test
 from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of
 
 _MOST_UNPROVED = 2  # refusals of a story for want of a proof
-_MOST_FILES = 200
 _MOST_NOTED = 20
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation|examples?|samples?)/")
 _CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c", ".cc",
@@ -103,8 +102,6 @@ class StoryTests:
     def of(cls, c: Case) -> StoryTests:
         rows = [(change, _laid_over(c, change)) for change in c.changes if _belongs(c, change)]
         files = {change.path: entry for change, entry in rows if entry or goes_along(change.path)}
-        if len(files) > _MOST_FILES:
-            return cls({}, (), ())
         changes = [change for change in c.changes if change.path in files]
         there = [test for one in changes for test in tests_in(one.name, one.new or b"")]
         old = [test for one in changes for test in tests_in(one.name, one.old or b"")]

@@ -73,15 +73,8 @@ def _counts(c: Case, doubts: Sequence[str] = ()) -> Verdict:
     first = [found for found in c.flagged if found.kind is Kind.STEERING]
     others = [found for found in c.flagged if found not in first]
     late = dict.fromkeys(subject().late[c.late :])
-    warnings = [
-        *sentences(first),
-        *doubts,
-        *sentences(others),
-        *c.notes,
-        *c.hooked.warnings,
-        *c.acceptance.flags,
-        *late,
-    ]
+    warnings = [*sentences(first), *doubts, *sentences(others), *c.notes, *c.hooked.warnings, *c.acceptance.flags,
+                *late]  # fmt: skip
     return replace(c.no("", outcome=Outcome.SUCCEEDED), warnings=warnings)
 
 
@@ -233,14 +226,8 @@ def _doubts(c: Case) -> tuple[str, ...]:
     unclear = f"the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: {c.claim.confidence:.1f} of 1"
     doubts = (
         (c.claim.exit_signal is not True, unclear),
-        (
-            bool(candidate.tampered),
-            f"changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}",
-        ),
-        (
-            bool(candidate.stands),
-            f"changed during the run, possibly by the agent: {', '.join(candidate.stands[:5])}",
-        ),
+        (bool(candidate.tampered), f"changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}"),
+        (bool(candidate.stands), f"changed during the run, possibly by the agent: {', '.join(candidate.stands[:5])}"),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (any(c.is_empty for c in results), "no tests ran"),
         (any(c.blamed and not c.is_empty for c in results), "known failures are still there"),
