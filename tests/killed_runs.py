@@ -35,7 +35,7 @@ def clear(root: Path) -> None:
     """End the processes that work below the folders of dead runs, then unmount what is mounted there."""
     dead = _dead(root)
     for process in psutil.process_iter():
-        with suppress(psutil.Error):
+        with suppress(psutil.Error, OSError):  # OSError: a folder whose name is too long to be read
             if process.pid != os.getpid() and _is_below(process.cwd(), dead):
                 process.kill()
     for place in [at for at in _mounted() if _is_below(at, dead)]:
