@@ -43,9 +43,15 @@ def clear(root: Path) -> None:
 
 
 def remove_old(root: Path) -> None:
-    """Begin to remove the folders of dead runs but the newest one: that goes on beside the run that begins."""
-    old = _dead(root)[:-KEPT]
-    subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" 2>/dev/null &', "sh", *old], check=True)
+    """Begin to remove the folders of dead runs but the newest one: that goes on beside the run that begins.
+
+    What another run removes is left to it: each removal writes to the disk, and several would only wait for each other.
+    """
+    at_work = {word for process in psutil.process_iter(["name", "cmdline"]) if process.info["name"] == "rm"
+               for word in process.info["cmdline"] or ()}  # fmt: skip
+    old = [str(folder) for folder in _dead(root)[:-KEPT] if str(folder) not in at_work]
+    if old:
+        subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" 2>/dev/null &', "sh", *old], check=True)
 
 
 def _dead(root: Path) -> list[Path]:
