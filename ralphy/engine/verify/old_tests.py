@@ -125,7 +125,8 @@ class _Asked:
         named_gone = {finding.what for finding in gone}
         red = [test for test in failing if self._passed(test) and not self._may_change(test) and test not in named_gone]
         yield from self._by_file(red)
-        if told and not (red or told.is_green or self._is_told_of_tests(failing, outcomes)):
+        is_told = any(test in self.before.tests for test in failing or outcomes)
+        if told and not (red or told.is_green or is_told):
             yield from self._as_a_whole()
 
     def _run(self) -> Told | None:
@@ -144,13 +145,6 @@ class _Asked:
         if told.listing and told.listing.tests:
             return [test for test, outcome in told.listing.tests.items() if outcome == FAILED]
         return [*dict.fromkeys(map(named, failing_tests(told.output)))]
-
-    def _is_told_of_tests(self, failing: Sequence[str], outcomes: Mapping[str, str]) -> bool:
-        """Does a check that failed say a word on a test that was known? Where it names files, one that cannot be loaded
-        is named like a test; another check names whatever could not be built."""
-        if not Places.of([self.before]).names:
-            return bool(failing)
-        return any(test in self.before.tests for test in failing or outcomes)
 
     def _passed(self, test: str) -> bool:
         """Did a test pass before, or not run, as far as the check names its tests?"""
