@@ -42,7 +42,7 @@ FOR_ALL = (
 CHANGES: dict[str, tuple[Files, int, int]] = {
     "a new file of tests": (
         {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}, 1, 0),
-    "tests that are added to a file": ({TEST_FILE: ADDED}, 1, 0),
+    "tests that are added to a file": ({TEST_FILE: ADDED}, 1, 1),
     "a fixture for all": ({TEST_FILE: f"{TESTS}\n\n{FOR_ALL}"}, 1, 1),
     "a set-up": ({TEST_FILE: f"{TESTS}\n\ndef setup_function():\n    pass\n"}, 1, 1),
     "an edited test": (edited("add(1, 2) == 3", "add(2, 1) == 3"), 1, 1),
