@@ -257,6 +257,16 @@ def test_a_number_that_is_none_is_called_so(made: Make) -> None:
         assert value in said and f" {what}" in said
 
 
+def test_a_number_out_of_its_range_is_refused_with_the_range_that_help_names_once(made: Make) -> None:
+    _, call = made()
+    help_text = " ".join(call("loop", "--help")[1].split())
+    for option, value, bounds in (("--max-cost", "0", "x>0"), ("--jobs", "0", "1<=x<=64"), ("--jobs", "65", "1<=x<=64")):
+        code, _, err = call("loop", option, value)
+        assert (code, f"'{option}'" in err, f"not in the range {bounds}" in err) == (3, True, True), err
+        assert f"[{bounds}]" in help_text
+    assert "Agents that work at the same time. [1<=x<=64]" in help_text
+
+
 def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make) -> None:
     project, call = made(*TWO)
     for words, marker in ((("approve",), "APPROVED"), (("reject", "-m", "smaller"), "REJECTED")):

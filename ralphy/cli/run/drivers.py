@@ -39,10 +39,10 @@ def limit_options(command: Any) -> Any:
     options = (
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum agent runs."),
         click.option("--max-attempts", type=WholeNumber(1), metavar="N", help="Maximum attempts per story."),
-        click.option("--max-cost", type=Amount(0), metavar="USD", help="Maximum cost in USD."),
+        click.option("--max-cost", type=Amount(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
         click.option("--until", metavar="HH:MM", help="Start no run after this time."),
         click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
-        click.option("--jobs", type=WholeNumber(1), metavar="N", help="Agents that work at the same time, 1 to 64."),
+        click.option("--jobs", type=WholeNumber(1, 64), metavar="N", help="Agents that work at the same time."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),
         click.option("--auto-approve", is_flag=True, help="Approve all gates automatically."),
         click.option("--ci", is_flag=True, help="Use the settings ci: lower limits, prepared answers; never ask."),
