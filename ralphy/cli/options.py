@@ -270,7 +270,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _features_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
+def features_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
     """The names of features that begin so, for a shell; none where that cannot be told."""
     try:
         call = Invocation(Path.cwd(), Output(quiet=True))
@@ -290,7 +290,14 @@ def stories_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]
     return [row["id"] for row in rows if row["id"].startswith(word)]
 
 
-feature_argument = click.argument("feature", required=False, shell_complete=_features_begun)
+def not_empty(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
+    """Refuses a name of nothing, such as that of an unset variable: it would be taken for all features."""
+    if word is not None and not word.strip():
+        raise click.BadParameter("it is empty: give a name, or leave it out")
+    return word
+
+
+feature_argument = click.argument("feature", required=False, callback=not_empty, shell_complete=features_begun)
 
 
 def named_story(call: Invocation, word: str, feature: str | None) -> tuple[str, str | None]:

@@ -267,6 +267,16 @@ def test_a_number_out_of_its_range_is_refused_with_the_range_that_help_names_onc
     assert "Agents that work at the same time. [1<=x<=64]" in help_text
 
 
+def test_an_empty_name_is_refused_and_not_taken_for_every_feature(made: Make) -> None:
+    project, call = made(story("US-001"))
+    for words in (("loop", ""), ("start", " "), ("status", ""), ("story", "list", "")):
+        code, _, err = call(*words)
+        assert (words, code, err.splitlines()[-1].endswith("it is empty: give a name, or leave it out")) == (
+            words, 3, True,
+        )  # fmt: skip
+    assert project.landed() == []
+
+
 def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make) -> None:
     project, call = made(*TWO)
     for words, marker in ((("approve",), "APPROVED"), (("reject", "-m", "smaller"), "REJECTED")):

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ralphy.cli.ci import is_ci, use_profile
-from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, with_options
+from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, not_empty, with_options
 from ralphy.cli.run.fresh import start_fresh
 from ralphy.cli.run.narrator import PATIENT
 from ralphy.cli.run.notifying import tell
@@ -92,7 +92,7 @@ def plan(call: Invocation, feature: str | None, **limits: Any) -> int:
 
 
 @click.command("start")
-@click.argument("feature", required=False, metavar="[FEATURE | DESCRIPTION]")
+@click.argument("feature", required=False, callback=not_empty, metavar="[FEATURE | DESCRIPTION]")
 @run_options
 @click.option("--name", metavar="NAME", help="Name of the feature that a DESCRIPTION creates.")
 @click.option("--fresh", is_flag=True, help="Start from nothing but PRD.md; asks first, and keeps what there was.")
