@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
+from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.files.git_places import root_around
@@ -281,6 +281,12 @@ def operation_in_progress(repository: Repository) -> str:
     A bisect is none: it steps on commits as a switch does, and may be left open for weeks.
     """
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
+
+
+def require_commit(repository: Repository) -> None:
+    """Raises Conflict where there is no commit yet at which a feature could begin."""
+    if not head_of(repository):
+        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
 
 
 def begun_by_person(repository: Repository) -> str:

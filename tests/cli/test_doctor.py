@@ -121,12 +121,14 @@ def test_what_is_wrong_is_named_with_what_mends_it(
     assert "secret" not in json.dumps(found)
 
 
-def test_a_missing_remote_and_unknown_checks_are_warnings(
+def test_a_missing_remote_and_unknown_checks_are_warnings_and_a_missing_commit_is_a_failure(
     tmp_path: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("init", "--quiet", str(tmp_path / "bare"), cwd=tmp_path)
     code, found = ask(tmp_path / "bare", capsys)
-    assert (code, found["checks"]["state"], found["remote"]["state"]) == (0, "warn", "warn")
+    assert (code, found["checks"]["state"], found["remote"]["state"]) == (5, "warn", "warn")
+    assert (found["repository"]["state"], found["repository"]["said"]) == ("fail", "the repository has no commit yet")
+    assert found["repository"]["fix"] == "git commit --allow-empty -m 'Start'"
     assert found["remote"]["fix"].startswith("(optional) git remote add")
     assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 

@@ -260,7 +260,11 @@ def test_a_number_that_is_none_is_called_so(made: Make) -> None:
 def test_a_number_out_of_its_range_is_refused_with_the_range_that_help_names_once(made: Make) -> None:
     _, call = made()
     help_text = " ".join(call("loop", "--help")[1].split())
-    for option, value, bounds in (("--max-cost", "0", "x>0"), ("--jobs", "0", "1<=x<=64"), ("--jobs", "65", "1<=x<=64")):
+    for option, value, bounds in (
+        ("--max-cost", "0", "x>0"),
+        ("--jobs", "0", "1<=x<=64"),
+        ("--jobs", "65", "1<=x<=64"),
+    ):
         code, _, err = call("loop", option, value)
         assert (code, f"'{option}'" in err, f"not in the range {bounds}" in err) == (3, True, True), err
         assert f"[{bounds}]" in help_text
@@ -275,6 +279,17 @@ def test_an_empty_name_is_refused_and_not_taken_for_every_feature(made: Make) ->
             words, 3, True,
         )  # fmt: skip
     assert project.landed() == []
+
+
+def test_without_a_commit_a_feature_is_refused_before_anything_is_made(made: Make, tmp_path: Path) -> None:
+    project, call = made()
+    call.directory = tmp_path / "new"
+    project.git("init", "--quiet", str(call.directory))
+    (tmp_path / "PRD.md").write_text("# Sign in\n\n## Objective\n\nPeople sign in.\n", encoding="utf-8")
+    for words in (("start", "Add CSV export"), ("decompose", "../PRD.md")):
+        code, _, err = call(*words)
+        assert (words, code, "the repository has no commit yet" in err) == (words, 4, True)
+    assert [path.name for path in call.directory.iterdir()] == [".git"]
 
 
 def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make) -> None:

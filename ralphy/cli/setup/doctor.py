@@ -68,7 +68,6 @@ def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:
     except (NotFound, EnvironmentProblem) as error:
         yield "repository", of_error(error)
         return
-    yield "repository", Finding(str(repository.root))
     try:
         place = Place(repository, call.settings().config, os.environ)
     except RalphyError as error:

@@ -24,7 +24,7 @@ from ralphy.files.safe_open import read_safely
 from ralphy.forge.call import call, said
 from ralphy.forge.github import GitHub
 from ralphy.forge.push import remote, try_push
-from ralphy.git.commands import NOBODY, head_of, identity_of
+from ralphy.git.commands import NOBODY, head_of, identity_of, require_commit
 from ralphy.git.signing import format_of, require_signer, signs_commits
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.program_paths import GH, GIT, find, lies_in, own_environment
@@ -89,6 +89,11 @@ def _own_command(env: Mapping[str, str]) -> Finding:
     is_ours = b"ralphy.__main__" in read_safely(first, 4096)
     what = "another installation of Ralphy" if is_ours else "another tool called `ralphy`"
     return warn(f"{what} is first on PATH: {first}", fix)
+
+
+def _repository(place: Place) -> Finding:
+    require_commit(place.repository)
+    return Finding(str(place.repository.root))
 
 
 def _set_up(place: Place) -> Finding:
@@ -245,6 +250,7 @@ def _pull_requests(place: Place) -> Finding:
 
 
 LOOKS = (
+    Look("repository", _repository),
     Look("set up", _set_up),
     Look("identity", _identity),
     Look("signing", _signing),

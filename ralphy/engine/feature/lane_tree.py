@@ -72,7 +72,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         raise Conflict(f"{_where(w)}, and no base branch is known at which {w.feature.name} could begin",
                        hint="switch to the branch to begin at, or: ralphy config set git.base NAME")  # fmt: skip
     if not head:
-        raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
+        git.require_commit(w.repository)
     return Tree(
         head=head,
         branch=mine if is_begun else begins,
