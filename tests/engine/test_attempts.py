@@ -31,7 +31,8 @@ def leaping(step_s: float, start: float = NOON) -> Callable[[], float]:
 def healed(tmp_path: Path) -> Project:
     """One story whose first attempt leaves the check red and whose second one heals it."""
     project = build(tmp_path, story("US-001"))
-    draft = breaks(append={"notes.md": "half\n"}, cost_usd=0.25, learnings="the word BROKEN is not liked")
+    left = {"notes.md": "half\n", "deep/er/file.py": "D = 1\n"}
+    draft = breaks(append=left, delete=["src/base.py"], cost_usd=0.25, learnings="the word BROKEN is not liked")
     heal = works(cost_usd=0.5, read=["notes.md"])
     project.play(stories={"US-001": [draft, heal]})
     project.loop(agents=2)
@@ -48,6 +49,8 @@ def test_a_red_check_is_digested_and_healed_from_the_tree_of_the_attempt(healed:
     assert [run["mode"] for run in healed.journal("run")[:2]] == ["fresh", "heal"]
     assert healed.code("notes.md") == "half\n"
     assert "notes.md" in healed.files_of(healed.commit_of("US-001"))
+    changed = healed.git("show", "--format=", "--name-status", healed.commit_of("US-001"), "--", "src", "deep")
+    assert changed.split("\n") == ["A\tdeep/er/file.py", "D\tsrc/base.py", "A\tsrc/us_001.py"]
     assert healed.trailer("Ralphy-Cost-USD", healed.commit_of("US-001")) == "0.7500"  # of all attempts
     assert healed.trailer("Ralphy-Attempt", healed.commit_of("US-001")) == "2"
 
@@ -115,28 +118,19 @@ def test_a_story_that_used_its_attempts_has_failed_says_why_and_blocks_its_depen
     assert "an answer in QUESTIONS.md reopens what failed" in ended.rest.reason
 
 
-@pytest.mark.fault("N1")
-def test_a_usage_limit_uses_no_attempt_and_is_waited_for(tmp_path: Path) -> None:
+@pytest.mark.fault("N1", "N2")
+def test_neither_a_usage_limit_nor_a_passing_trouble_uses_an_attempt_and_each_is_waited_for(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [{"limit": {"resets_at": int(NOON) + 3600}}, works()]})
+    limited = {"limit": {"resets_at": int(NOON) + 3600}}
+    project.play(stories={"US-001": [limited, {**breaks(), "error": "overloaded"}, {"error": "server"}, works()]})
 
     ended = project.loop(clock=leaping(step_s=2000.0))
 
-    assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
+    outcomes = ["limited", "transient", "transient", "succeeded"]
+    assert [outcome for _, outcome in project.outcomes()][:4] == outcomes
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
-    assert ended.runs == ["US-001", "US-001", "qa"]
+    assert ended.runs == [*["US-001"] * 4, "qa"]
     assert project.journal("run")[1]["at"] >= NOON + 3600
-
-
-@pytest.mark.fault("N2")
-def test_a_passing_trouble_uses_no_attempt_and_is_tried_again_later(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [{**breaks(), "error": "overloaded"}, {"error": "server"}, works()]})
-
-    project.loop(clock=leaping(step_s=2.0))
-
-    assert [outcome for _, outcome in project.outcomes()][:3] == ["transient", "transient", "succeeded"]
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
     assert project.read("progress.txt").count("## [") == 1
     assert_clean(project)
 

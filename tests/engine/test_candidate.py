@@ -82,11 +82,13 @@ def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: 
     assert project.landed() == ["login/US-001"]
 
 
-@pytest.mark.fault("G17")
-def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path) -> None:
+@pytest.mark.fault("G5", "G17")
+def test_checks_see_neither_what_an_agent_left_ignored_nor_what_a_person_hides_by_index_bits(tmp_path: Path) -> None:
     check = "test ! -e secret.log -a ! -e src/.pytest_cache -a ! -e src/__pycache__"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": check}])
     (project.repo / "mine.log").write_text("a person's\n")
+    project.git("update-index", "--assume-unchanged", "src/base.py")
+    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
     left = {"secret.log": "s", "src/.pytest_cache/x.log": "", "src/__pycache__/base.pyc": "B", "src/a.py": "A = 1\n"}
     project.play(stories={"US-001": [works(write=left)]})
 
@@ -96,21 +98,10 @@ def test_the_checks_do_not_see_what_an_agent_left_and_git_ignores(tmp_path: Path
     assert "src/a.py" in project.code_files()
     assert not {"secret.log", "src/.pytest_cache/x.log", "src/__pycache__/base.pyc"} & set(project.code_files())
     assert (project.repo / "mine.log").read_text() == "a person's\n"
-    assert_clean(project)
-
-
-@pytest.mark.fault("G5")
-def test_what_a_persons_index_bits_hide_stays_theirs_and_holds_up_nobody(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("update-index", "--assume-unchanged", "src/base.py")
-    (project.repo / "src" / "base.py").write_text("MINE = 1\n")
-
-    project.loop(agents=1)
-
-    assert project.landed() == ["login/US-001"]
     assert (project.repo / "src" / "base.py").read_text() == "MINE = 1\n"
     assert project.code("src/base.py") == "BASE = 1\n"
     assert project.git("ls-files", "-v", "src/base.py") == "h src/base.py"
+    assert_clean(project)
 
 
 LEAVE = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
@@ -228,18 +219,6 @@ def test_nothing_is_touched_beyond_a_link_that_took_the_place_of_a_folder(tmp_pa
     assert_clean(project)
 
 
-def test_a_heal_has_the_deletions_of_the_attempt_too(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    first = breaks(delete=["src/base.py"], append={"deep/er/file.py": "D = 1\n"})
-    project.play(stories={"US-001": [first, works()]})
-
-    project.loop(agents=2)
-
-    changed = project.git("show", "--format=", "--name-status", project.commit_of("US-001"), "--", "src", "deep")
-    assert changed.split("\n") == ["A\tdeep/er/file.py", "D\tsrc/base.py", "A\tsrc/us_001.py"]
-    assert_clean(project)
-
-
 @pytest.mark.fault("G17")
 @pytest.mark.parametrize("by", ["the settings of a person", "the attributes of a story"])
 def test_line_endings_are_stored_as_git_would(tmp_path: Path, by: str) -> None:
@@ -259,8 +238,11 @@ def test_line_endings_are_stored_as_git_would(tmp_path: Path, by: str) -> None:
 
 
 @pytest.mark.fault("G12")
-def test_a_linked_worktree_is_worked_in_like_any_checkout(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
+def test_a_linked_worktree_of_a_repository_with_long_object_names_is_worked_in_like_any_checkout(
+    tmp_path: Path,
+) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"), object_format="sha256")
+    project.play(stories={"US-001": [breaks(), works()], "US-002": [works(commit="wip")]})
     project.git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "side")
     (tmp_path / "beside" / "docs" / "features").mkdir(parents=True)
     project.folder.rename(tmp_path / "beside" / "docs" / "features" / "login")
@@ -269,22 +251,13 @@ def test_a_linked_worktree_is_worked_in_like_any_checkout(tmp_path: Path) -> Non
 
     assert project.loop().code == ExitCode.WAITING
 
-    assert project.landed() == ["login/US-001"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert len(project.tip) == 64
     assert project.git("status", "--porcelain") == ""
+    assert project.git("fsck", "--strict", "--no-dangling") == ""
     project.repo = home
     assert project.git("rev-parse", "HEAD") == before
     assert project.git("status", "--porcelain") == ""
-
-
-def test_a_repository_with_long_object_names_is_like_any_other(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"), object_format="sha256")
-    project.play(stories={"US-001": [breaks(), works()], "US-002": [works(commit="wip")]})
-
-    project.loop(agents=3)
-
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert len(project.tip) == 64
-    assert_clean(project)
 
 
 def test_what_an_attempt_had_git_ignore_goes_with_the_attempt(tmp_path: Path) -> None:

@@ -71,10 +71,14 @@ def test_approved_opens_the_gate_is_consumed_and_the_branch_begins_with_the_feat
 
 
 @pytest.mark.parametrize("named", sampled([{}, {"branchName": "sign-in"}], {"branchName": "sign-in"}))
-def test_a_base_that_has_no_usual_name_is_known_to_the_end(tmp_path: Path, named: Act) -> None:
+def test_a_base_that_has_no_usual_name_is_known_to_the_end_and_never_worked_on(tmp_path: Path, named: Act) -> None:
     project, remote = build(tmp_path, gates={"spec": "auto", "qa": "auto"}), tmp_path / "remote.git"
-    project.plan(story("US-001"), **named)
     project.git("branch", "--move", "trunk")
+    project.plan(story("US-001"), branchName="trunk")
+    with pytest.raises(InvalidInput, match="which is the base branch"):
+        project.loop()
+    assert project.git("log", "--format=%s", "-1", "trunk") == "chore: settings"
+    project.plan(story("US-001"), **named)
     project.git("init", "--quiet", "--bare", str(remote))
     project.git("remote", "add", "origin", str(remote))
 
@@ -87,45 +91,27 @@ def test_a_base_that_has_no_usual_name_is_known_to_the_end(tmp_path: Path, named
     assert pushed == [f"refs/heads/{named.get('branchName', 'ralph/login')}"]
 
 
-def test_the_base_itself_is_never_worked_on_whatever_its_name(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("branch", "--move", "trunk")
-    project.plan(story("US-001"), branchName="trunk")
-
-    with pytest.raises(InvalidInput, match="which is the base branch"):
-        project.loop()
-
-    assert project.git("log", "--format=%s", "-1", "trunk") == "chore: settings"
-
-
 @pytest.mark.fault("S1")
-def test_a_marker_from_before_the_gate_is_set_aside_and_said(tmp_path: Path) -> None:
+def test_a_marker_of_a_person_before_the_gate_or_of_an_agent_is_no_approval(tmp_path: Path) -> None:
+    """The agent makes one in its lane and one in the checkout."""
     project = build(tmp_path, **HUMAN)
     project.approve()
-
-    ended = project.loop()
-
-    assert ended.code == ExitCode.WAITING
-    assert "APPROVED: made before there was anything to read, set aside" in ended.text
-    assert "put back" not in ended.text
-    assert project.set_aside() == ["APPROVED"]
-    assert not (project.folder / "APPROVED").exists()
-
-
-@pytest.mark.fault("S1")
-def test_a_marker_that_an_agent_makes_in_its_lane_or_in_the_checkout_is_no_approval(tmp_path: Path) -> None:
-    project = build(tmp_path, **HUMAN)
     touch = ["touch", str(project.folder / "APPROVED")]
     project.play(spec=[{"default": True, "cheat": {"approve": True}, "run": touch}])
 
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
-    assert project.set_aside() == ["APPROVED"]
+    assert "APPROVED: made before there was anything to read, set aside" in ended.text
+    assert "put back" not in ended.text
+    assert project.set_aside() == ["APPROVED"] * 2
+    assert not (project.folder / "APPROVED").exists()
 
 
 @pytest.mark.fault("S1")
-def test_what_is_no_ordinary_file_is_no_approval(waiting: Project) -> None:
+def test_what_is_no_ordinary_file_or_from_the_future_is_no_approval(
+    waiting: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     marker, document = waiting.folder / "APPROVED", waiting.folder / "PRD.md"
     kinds: tuple[Callable[[], object], ...] = (
         lambda: marker.symlink_to("PRD.md"),
@@ -144,61 +130,40 @@ def test_what_is_no_ordinary_file_is_no_approval(waiting: Project) -> None:
         assert len(waiting.set_aside()) == number
         assert any("APPROVED" in line or "is a" in line or "link" in line for line in ended.said)
 
-
-@pytest.mark.fault("S1")
-def test_a_marker_from_the_future_is_no_approval(waiting: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting.approve()
-    made = (waiting.folder / "APPROVED").stat().st_ctime
+    made = marker.stat().st_ctime
     with monkeypatch.context() as patch:  # no call can set a ctime: the clock is put back instead
         patch.setattr("time.time", lambda: made - 3600.0)
         ended = waiting.loop()
-
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
     assert "has a time in the future" in ended.text
 
 
-def test_a_spec_edited_after_its_approval_opens_the_gate_again(tmp_path: Path) -> None:
-    project = build(tmp_path, **HUMAN)
-    project.loop()
-    project.approve()
-    project.play(stories={"US-001": [works()], "US-002": [{"limit": {"resets_in_s": 3600}}, works()]})
-    project.loop(waits=False)
-    project.write("SPEC.md", project.read("SPEC.md") + "\nOne more thing.\n")
+def test_a_spec_edited_after_its_approval_opens_the_gate_again_and_a_prd_names_redo(waiting: Project) -> None:
+    waiting.approve()
+    waiting.play(stories={"US-001": [works()], "US-002": [{"limit": {"resets_in_s": 3600}}, works()]})
+    waiting.loop(waits=False)
+    waiting.write("SPEC.md", waiting.read("SPEC.md") + "\nOne more thing.\n")
+    spec = waiting.read("SPEC.md")
 
-    ended = project.loop(clock=lambda: 4_000_000_000.0)
+    ended = waiting.loop(clock=lambda: 4_000_000_000.0)
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
     assert "changed since it was approved" in ended.rest.reason
+    waiting.approve()
+    assert waiting.loop(clock=lambda: 4_000_000_000.0).runs == ["US-002", "qa"]
+    assert_clean(waiting)
 
-    project.approve()
-    assert project.loop(clock=lambda: 4_000_000_000.0).runs == ["US-002", "qa"]
-    assert_clean(project)
-
-
-def test_a_prd_edited_after_the_approval_waits_names_redo_and_can_be_approved_as_it_is(tmp_path: Path) -> None:
-    project = build(tmp_path, **HUMAN)
-    project.loop()
-    project.approve()
-    project.loop()
-    spec = project.read("SPEC.md")
-    project.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
-
-    ended = project.loop()
-
+    waiting.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
+    ended = waiting.loop()
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
     assert "redo spec" in ended.rest.reason
-    assert project.read("SPEC.md") == spec
-    assert_clean(project)
-    project.approve()
-    assert project.loop().rest.reason.startswith("QA_REPORT.md is ready for review")
+    assert waiting.read("SPEC.md") == spec
+    assert_clean(waiting)
+    waiting.approve()
+    assert waiting.loop().rest.reason.startswith("QA_REPORT.md is ready for review")
 
 
-def test_a_prd_edited_before_the_approval_makes_the_spec_anew(waiting: Project) -> None:
-    waiting.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
-
-    assert waiting.loop().runs == ["spec"]
-
-
-def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> None:
+def test_remarks_and_a_prd_edited_before_the_approval_make_the_spec_again(waiting: Project) -> None:
     waiting.write("REJECTED", "Say what happens to a wrong password.\n")
 
     ended = waiting.loop()
@@ -207,6 +172,8 @@ def test_remarks_in_rejected_go_to_the_agents_next_prompt(waiting: Project) -> N
     assert "what happens to a wrong password" in waiting.prompts("spec")[-1]
     assert not (waiting.folder / "REJECTED").exists()
     assert waiting.journal("rejected")[0]["text"] == "Say what happens to a wrong password."
+    waiting.write("PRD.md", "# Login\n\n## Objective\n\nPeople sign in twice.\n")
+    assert waiting.loop().runs == ["spec"]
     waiting.approve()
     assert waiting.loop(agents=1).runs == ["US-001"]
 
@@ -247,7 +214,7 @@ def test_an_empty_rejected_beats_approved_and_ends_the_feature_until_the_spec_is
     assert waiting.loop(agents=1).runs == ["US-001"]
 
 
-def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
+def test_a_stop_file_ends_the_loop_is_consumed_and_named_an_agents_where_one_can_have_made_it(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     in_the_lane = ["touch", "docs/features/login/STOP"]
     project.play(stories={"US-001": [works(run=["touch", str(project.folder / "STOP")])],
@@ -260,20 +227,14 @@ def test_a_stop_file_ends_the_loop_and_is_consumed(tmp_path: Path) -> None:
     assert not (project.folder / "STOP").exists()
     assert "STOP was created during the run" in ended.text
     assert [line["during"] for line in project.journal("stopped")] == [project.trailer("Ralphy-Run")]
-    assert project.loop().runs == ["US-002", "qa"]
-    assert not [path for path in project.code_files() if path.endswith("STOP")]
 
-
-def test_a_stop_file_that_nobody_but_a_person_can_have_made_is_no_agents(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
-    project.loop()
     (project.folder / "STOP").touch()
-
     ended = project.loop()
-
     assert (ended.code, ended.runs) == (ExitCode.INTERRUPTED, [])
     assert "agent" not in ended.text
-    assert ["during" in line for line in project.journal("stopped")] == [False]
+    assert ["during" in line for line in project.journal("stopped")] == [True, False]
+    assert project.loop().runs == ["US-002", "qa"]
+    assert not [path for path in project.code_files() if path.endswith("STOP")]
 
 
 @pytest.mark.fault("M4")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Act, Project, assert_clean, build, story, tried, works
+from tests.engine.building import Act, Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
 from tests.sampling import sampled
 
@@ -74,14 +74,11 @@ def answer(project: Project, text: str) -> None:
     project.write("QUESTIONS.md", project.read("QUESTIONS.md").replace("Answer:\n", f"Answer: {text}\n"))
 
 
-def test_already_satisfied_becomes_a_question_to_a_person(satisfied: Project) -> None:
+def test_already_satisfied_is_a_question_and_a_yes_completes_the_story(satisfied: Project) -> None:
     assert satisfied.statuses() == {"US-001": "blocked", "US-002": "completed"}
     assert "## US-001: Story US-001" in satisfied.read("QUESTIONS.md")
     assert "already satisfied by src/base.py" in satisfied.read("QUESTIONS.md")
     assert_clean(satisfied)
-
-
-def test_a_yes_completes_the_story_and_the_evidence_says_so(satisfied: Project) -> None:
     answer(satisfied, "yes")
 
     assert satisfied.loop().runs == ["qa"]
@@ -132,16 +129,20 @@ ENDS_BADLY: dict[str, Act] = {
 
 
 @pytest.mark.parametrize("how", sampled(ENDS_BADLY, "no result"))
-def test_a_run_that_ended_badly_does_not_pass_though_the_checks_are_green(tmp_path: Path, how: str) -> None:
-    project = build(tmp_path, story("US-001"))
+def test_a_run_that_ended_badly_passes_after_a_complete_report_alone(tmp_path: Path, how: str) -> None:
+    report = "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_RALPH_STATUS---"
+    project = build(tmp_path, story("US-001"), story("US-002"))
     more = {"append": {"src/{{slug}}.py": "MORE = 1\n"}}
-    project.play(stories={"US-001": [works(**ENDS_BADLY[how]), more]})
+    project.play(stories={"US-001": [works(**ENDS_BADLY[how]), more],
+                          "US-002": [works(say=[report, "and then"], crash=3)]})  # fmt: skip
 
-    project.loop(agents=2)
+    project.loop(agents=3)
 
-    assert [run["mode"] for run in project.journal("run")][:2] == ["fresh", "heal"]
+    assert [run["mode"] for run in project.journal("run")] == ["fresh", "heal", "fresh"]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
     assert project.code("src/us_001.py") == "WORKS = 1\nMORE = 1\n"
+    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert any("ended badly" in text for text in project.story("US-002")["evidence"]["warnings"])
 
 
 def test_every_check_must_be_green_and_one_that_never_ends_is_red(tmp_path: Path) -> None:
@@ -155,11 +156,3 @@ def test_every_check_must_be_green_and_one_that_never_ends_is_red(tmp_path: Path
     assert project.landed() == []
     assert "test exit 1" in project.story("US-001")["execution"]["last_error"]
     assert "took more than" in project.story("US-002")["execution"]["last_error"]
-
-
-def test_a_run_that_ended_badly_passes_after_a_complete_report(tmp_path: Path) -> None:
-    report = "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\nRECOMMENDATION: none\n---END_RALPH_STATUS---"
-    project = tried(tmp_path, works(say=[report, "and then"], crash=3))
-
-    assert project.landed() == ["login/US-001"]
-    assert any("ended badly" in text for text in project.story("US-001")["evidence"]["warnings"])
