@@ -46,82 +46,49 @@ LEAVES = dict(leaves())
 CHECK_NODES: dict[str, dict[str, Any]] = SCHEMA["properties"]["checks"]["items"]["properties"]
 
 
-def test_the_schema_is_valid_draft_2020_12() -> None:
+def test_the_schema_is_valid_and_names_the_settings_of_the_dataclasses_and_no_other() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$id"] == "https://ralphy.dev/schemas/config.schema.json"
-
-
-def test_schema_and_dataclasses_name_the_same_settings_in_the_same_order() -> None:
     assert list(LEAVES) == list(all_fields())
     assert list(CHECK_NODES) == [one.name for one in fields(Check)] == list(check_fields())
-
-
-def test_unknown_keys_are_refused_at_every_level() -> None:
     assert [node for node in objects(SCHEMA) if node.get("additionalProperties") is not False] == []
-
-
-@pytest.mark.parametrize("name", LEAVES)
-def test_a_setting_has_the_default_of_its_dataclass(name: str) -> None:
-    assert LEAVES[name]["default"] == as_json(all_fields()[name].default)
-
-
-def test_editors_are_offered_the_presets_that_there_are() -> None:
     assert LEAVES["agent.preset"]["enum"] == list(PRESETS)
 
 
-def test_a_checks_default_timeout_is_that_of_its_dataclass() -> None:
-    for one in fields(Check):
-        assert (one.default is MISSING) == (one.name in SCHEMA["properties"]["checks"]["items"]["required"])
-    assert CHECK_NODES["timeout_s"]["default"] == Check("a", "b").timeout_s
-
-
 @pytest.mark.parametrize("name", LEAVES)
-def test_a_setting_has_a_description_and_an_example_that_is_accepted(name: str) -> None:
+def test_a_setting_is_that_of_its_dataclass_with_words_bounds_and_an_example(name: str) -> None:
+    """A text has a pattern, a number a bound at each end, a list a greatest length."""
     node, field = LEAVES[name], all_fields()[name]
-    assert node["description"].endswith(".")
+    assert node["default"] == as_json(field.default)
+    assert name == "checks" or kind_of(node) == field.kind
+    assert node["description"].endswith(".") and field.expected
     for example in node["examples"]:
         assert Draft202012Validator(node).is_valid(example)
         accept(field, example)
+    for one in (node, *node.get("anyOf", ())):
+        bounds = {"string": {"pattern"}, "integer": {"minimum", "maximum"}, "number": {"exclusiveMinimum", "maximum"},
+                  "array": {"maxItems", "items"}}  # fmt: skip
+        assert bounds.get(type_of(one), set()) <= one.keys()
+    if name.startswith("models."):
+        assert "replaced with the default, with a warning" in node["description"]
 
 
-def test_every_section_and_every_part_of_a_check_has_a_description() -> None:
+def test_the_parts_of_a_check_are_those_of_its_dataclass_and_every_section_has_a_description() -> None:
+    for one in fields(Check):
+        assert (one.default is MISSING) == (one.name in SCHEMA["properties"]["checks"]["items"]["required"])
+    assert CHECK_NODES["timeout_s"]["default"] == Check("a", "b").timeout_s
+    assert {key: kind_of(CHECK_NODES[key]) for key in check_fields()} == {
+        key: field.kind for key, field in check_fields().items()
+    }
     assert all(node["description"] for node in (*SCHEMA["properties"].values(), *CHECK_NODES.values()))
 
 
-@pytest.mark.parametrize("name", [name for name in LEAVES if name != "checks"])
-def test_a_setting_has_the_type_of_its_dataclass(name: str) -> None:
-    assert kind_of(LEAVES[name]) == all_fields()[name].kind
-
-
-@pytest.mark.parametrize("key", check_fields())
-def test_a_part_of_a_check_has_the_type_of_its_dataclass(key: str) -> None:
-    assert kind_of(CHECK_NODES[key]) == check_fields()[key].kind
-
-
-@pytest.mark.parametrize("name", LEAVES)
-def test_what_a_setting_takes_has_bounds_and_words(name: str) -> None:
-    """A text has a pattern, a number a bound at each end, a list a greatest length."""
-    assert all_fields()[name].expected
-    for node in (LEAVES[name], *LEAVES[name].get("anyOf", ())):
-        bounds = {"string": {"pattern"}, "integer": {"minimum", "maximum"}, "number": {"exclusiveMinimum", "maximum"},
-                  "array": {"maxItems", "items"}}  # fmt: skip
-        assert bounds.get(type_of(node), set()) <= node.keys()
-
-
-def test_the_description_of_models_says_what_happens_to_a_wrong_name() -> None:
-    for name in LEAVES:
-        if name.startswith("models."):
-            assert "replaced with the default, with a warning" in LEAVES[name]["description"]
-
-
-@pytest.mark.parametrize("name", ["sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"])
-def test_a_model_has_one_of_the_known_names_or_a_full_one(name: str) -> None:
-    assert PRESETS["claude"].models.fullmatch(name)
-
-
-@pytest.mark.parametrize("name", ["", "gpt", "sonnet ", "sonnet\n", "--model", "claude-", "claude-A", "opus; rm -rf ."])
-def test_what_could_be_anything_else_is_no_model(name: str) -> None:
-    assert not PRESETS["claude"].models.fullmatch(name)
+def test_a_model_has_one_of_the_known_names_or_a_full_one() -> None:
+    models = PRESETS["claude"].models
+    for name in ("sonnet", "opus", "haiku", "claude-opus-4-5-20251101", "claude-sonnet-4.5[1m]"):
+        assert models.fullmatch(name)
+    for name in ("", "gpt", "sonnet ", "sonnet\n", "--model", "claude-", "claude-A", "opus; rm -rf ."):
+        assert not models.fullmatch(name)
 
 
 def type_of(node: dict[str, Any]) -> str:

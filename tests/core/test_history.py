@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,48 +50,36 @@ entries = st.fixed_dictionaries(
 
 
 @given(st.lists(entries, max_size=30))
-def test_no_line_stops_the_fold(lines: list[dict[str, Any]]) -> None:
+def test_no_line_stops_the_fold_and_those_of_other_features_change_only_what_the_project_shares(
+    lines: list[dict[str, Any]],
+) -> None:
     found = history(*lines)
     assert found.cost_usd >= 0 and found.iterations >= 0
     assert all(past.attempts >= 0 for past in found.stories.values())
 
-
-@given(st.lists(entries, max_size=30))
-def test_the_lines_of_other_features_change_only_what_the_project_shares(lines: list[dict[str, Any]]) -> None:
-    others = [{**line, "feature": "other", "at": 1.0} for line in lines]
-    found = history(*others)
+    found = history(*({**line, "feature": "other", "at": 1.0} for line in lines))
     assert found == History(FEATURE, baselines=found.baselines, calls=found.calls, paces=found.paces)
-    assert len(found.calls) == sum(line.get("ev") == "run" for line in others)
+    assert len(found.calls) == sum(line.get("ev") == "run" for line in lines)
 
 
 outcomes = st.lists(few([outcome.value for outcome in Outcome]), max_size=8)
 
 
-@given(outcomes)
-def test_attempts_are_the_runs_that_cost_one(ends: list[str]) -> None:
-    ends = [end for end in ends if end != "succeeded"]
-    past = history(*attempts(*ends, cost=0.5, seconds=2.0)).of("story", "US-001")
-    assert past.attempts == sum(Outcome(end).costs_an_attempt for end in ends)
-    assert past.runs == len(ends)
-    assert (past.cost_usd, past.active_s) == (0.5 * len(ends), 2.0 * len(ends))
-
-
 @given(outcomes, outcomes)
-def test_a_landing_counts_anew(before: list[str], after: list[str]) -> None:
+def test_attempts_are_the_runs_since_the_last_landing_that_cost_one(before: list[str], after: list[str]) -> None:
     after = [end for end in after if end != "succeeded"]
+    first = history(*attempts(*after, cost=0.5, seconds=2.0)).of("story", "US-001")
+    assert (first.runs, first.cost_usd, first.active_s) == (len(after), 0.5 * len(after), 2.0 * len(after))
     lines = [*attempts(*before, cost=1.0), a_run(run="won"), an_end("succeeded", "won", **LANDED)]
     past = history(*lines, *attempts(*after, cost=1.0)).of("story", "US-001")
-    assert past.attempts == sum(Outcome(end).costs_an_attempt for end in after)
+    assert past.attempts == first.attempts == sum(Outcome(end).costs_an_attempt for end in after)
     assert past.cost_usd == len(after)
 
 
-@pytest.mark.parametrize("reset", [{**RESET, "story": "US-001"}, RESET])
-def test_a_reset_counts_anew(reset: dict[str, Any]) -> None:
-    past = history(*attempts("rejected", "crashed", heals=True, tree="t"), reset).of("story", "US-001")
-    assert (past.attempts, past.runs, past.cost_usd, past.tree, past.heals) == (0, 0, 0.0, "", False)
-
-
-def test_a_reset_of_a_step_counts_its_time_and_rounds_anew() -> None:
+def test_a_reset_counts_attempts_and_a_steps_time_and_rounds_anew() -> None:
+    for reset in ({**RESET, "story": "US-001"}, RESET):
+        past = history(*attempts("rejected", "crashed", heals=True, tree="t"), reset).of("story", "US-001")
+        assert (past.attempts, past.runs, past.cost_usd, past.tree, past.heals) == (0, 0, 0.0, "", False)
     reviews = attempts("succeeded", "rejected", story_id=None, step="qa", seconds=5.0)
     before, after = history(*reviews), history(*reviews, {**RESET, "step": "qa"})
     assert (before.qa_rounds, before.of("qa", None).attempts, before.active_s) == (1, 1, {"qa": 10.0})
@@ -118,14 +105,12 @@ def test_a_run_that_begins_closes_an_open_one_which_costs_no_attempt() -> None:
     assert found.open_runs == (a_run(run="r2"),)
 
 
-def test_deaths_cost_no_attempt_and_the_last_kept_work_is_resumed() -> None:
+def test_deaths_cost_no_attempt_and_without_new_work_are_no_progress() -> None:
     ends: list[dict[str, Any]] = [{"tree": "t1", "work": "w1", "heals": True, "detail": "died"}, {}]
     past = history(*attempts("rejected"), *attempts_with(*ends)).of("story", "US-001")
     assert (past.attempts, past.tree, past.cut_off) == (1, "t1", "died")
     assert (past.deaths, past.idle_deaths) == (2, 1)
 
-
-def test_going_back_and_forth_between_two_works_is_no_progress() -> None:
     ends = [{"tree": name, "work": name, "heals": True} for name in ("a", "b", "a", "b", "a")]
     assert history(*attempts_with(*ends)).of("story", "US-001").idle_deaths == 3
 
@@ -158,21 +143,15 @@ def test_an_end_without_its_run_changes_nothing() -> None:
     assert found.open_runs == (a_run(run="r1"),)
 
 
-@pytest.mark.parametrize("outcome", ["limited", "transient"])
-def test_waiting_costs_no_attempt(outcome: str) -> None:
-    found = history(*attempts(outcome, outcome, retry_at=9.0, detail="later"))
-    assert found.of("story", "US-001").attempts == 0
-    assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (9.0, "later", 2)
-
-
-@pytest.mark.parametrize("outcome", ["fatal", "stopped"])
-def test_no_fault_of_the_work_costs_no_attempt(outcome: str) -> None:
-    found = history(*attempts("limited", outcome, retry_at=9.0))
-    assert found.of("story", "US-001").attempts == 0
-    assert found.waits_in_a_row == 1
-
-
-def test_a_run_that_came_through_ends_the_waiting() -> None:
+def test_waiting_costs_no_attempt_and_ends_with_a_run_that_came_through() -> None:
+    for outcome in ("limited", "transient"):
+        found = history(*attempts(outcome, outcome, retry_at=9.0, detail="later"))
+        assert found.of("story", "US-001").attempts == 0
+        assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (9.0, "later", 2)
+    for outcome in ("fatal", "stopped"):  # no fault of the work either
+        found = history(*attempts("limited", outcome, retry_at=9.0))
+        assert found.of("story", "US-001").attempts == 0
+        assert found.waits_in_a_row == 1
     found = history(*attempts("limited", "rejected", retry_at=9.0))
     assert (found.retry_at, found.retry_reason, found.waits_in_a_row) == (0.0, "", 0)
 
@@ -191,13 +170,11 @@ def baseline(*red: str, code: str = "c1") -> dict[str, Any]:
     return {"ev": "baseline", "feature": FEATURE, "key": f"{code}:x", "green": not red, "red": list(red)}
 
 
-def test_known_red_shrinks_when_a_story_lands_that_mends_a_test() -> None:
+def test_known_red_shrinks_only_when_a_story_lands_that_mends_a_test() -> None:
     landed = [a_run(), an_end("succeeded", **LANDED)]
     assert history(accepted("a", "b"), baseline("b"), *landed).known_red == {"b"}
     assert history(accepted("a", "b"), baseline(), *landed).known_red == frozenset()
 
-
-def test_known_red_stays_when_nothing_landed_or_nothing_was_measured() -> None:
     assert history(accepted("a"), baseline(), a_run(), an_end("rejected")).known_red == {"a"}
     assert history(accepted("a"), baseline(code="c2"), a_run(), an_end("succeeded", **LANDED)).known_red == {"a"}
 

@@ -199,25 +199,18 @@ def test_a_list_of_background_work_of_any_shape_stops_nobody(tasks: object) -> N
     assert heard({**OPEN_TASK, "tasks": tasks}, result()).is_finished
 
 
-def test_only_a_rejected_event_tells_when_the_limit_resets() -> None:
+@pytest.mark.fault("N1")
+def test_only_a_rejected_event_is_a_limit_and_tells_when_it_resets() -> None:
     facts = ExitFacts(1)
     assert classify(read("error_429_session_limit_oauth"), facts)[2] == RESET
     assert classify(read("error_429_session_limit_api_key"), facts)[2] is None
-
-
-@pytest.mark.parametrize("status", ["allowed", "allowed_warning"])
-@pytest.mark.fault("N1")
-def test_a_warning_of_a_limit_and_refused_overage_are_no_limit(status: str) -> None:
-    info = {"status": status, "resetsAt": RESET, "overageStatus": "rejected"}
-    transcript = heard({"type": "rate_limit_event", "rate_limit_info": info}, result())
-    assert outcome(transcript) is Outcome.SUCCEEDED
-    assert outcome(heard({"type": "rate_limit_event", "rate_limit_info": info}), -9) is Outcome.CRASHED
-
-
-def test_a_429_of_a_login_is_a_limit_without_a_known_end() -> None:
-    init = {"type": "system", "subtype": "init", "apiKeySource": "none"}
-    transcript = heard(init, result(is_error=True, api_error_status=429))
-    assert classify(transcript, ExitFacts(1)) == (Outcome.LIMITED, "the usage limit is reached: done", None)
+    transcript = heard({**INIT, "apiKeySource": "none"}, result(is_error=True, api_error_status=429))
+    assert classify(transcript, facts) == (Outcome.LIMITED, "the usage limit is reached: done", None)
+    for status in ("allowed", "allowed_warning"):
+        info = {"status": status, "resetsAt": RESET, "overageStatus": "rejected"}
+        event = {"type": "rate_limit_event", "rate_limit_info": info}
+        assert outcome(heard(event, result())) is Outcome.SUCCEEDED
+        assert outcome(heard(event), -9) is Outcome.CRASHED
 
 
 @pytest.mark.fault("A6")
@@ -255,16 +248,13 @@ def test_a_stopped_run_is_judged_by_the_reason_whatever_it_says_afterwards(stopp
     assert not reports_success(transcript.result)
 
 
-def test_a_result_followed_by_a_bad_exit_is_a_crash() -> None:
+@pytest.mark.fault("A11")
+def test_the_last_of_several_results_decides_and_one_before_a_bad_exit_is_a_crash() -> None:
+    assert outcome(heard(result(), result(subtype="error_during_execution", is_error=True))) is Outcome.CRASHED
+    assert outcome(heard(result(subtype="error_during_execution", is_error=True), result())) is Outcome.SUCCEEDED
     transcript = heard(result())
     assert outcome(transcript, 143) is Outcome.CRASHED
     assert reports_success(transcript.result)
-
-
-@pytest.mark.fault("A11")
-def test_the_last_of_several_results_decides() -> None:
-    assert outcome(heard(result(), result(subtype="error_during_execution", is_error=True))) is Outcome.CRASHED
-    assert outcome(heard(result(subtype="error_during_execution", is_error=True), result())) is Outcome.SUCCEEDED
 
 
 @pytest.mark.fault("A10")
@@ -282,20 +272,15 @@ CALLED = {"type": "assistant", "message": {"model": "m", "content": [{"type": "t
 ANSWERED = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}}
 
 
-def test_an_empty_result_is_no_answer() -> None:
+def test_an_empty_result_is_the_last_message_or_no_answer() -> None:
     assert outcome(heard(result(result=" \n"))) is Outcome.TRANSIENT
     assert outcome(heard(said("a subagent's", parent_tool_use_id="t"), result(result=""))) is Outcome.TRANSIENT
-
-
-def test_an_empty_result_after_a_last_message_is_that_message() -> None:
     transcript = heard(said("I begin."), CALLED, ANSWERED, said("All done."), result(result=""))
     assert outcome(transcript) is Outcome.SUCCEEDED
     assert transcript.text == "All done."
-
-
-@pytest.mark.parametrize("events", [(CALLED, ANSWERED), (said("I begin."), CALLED, ANSWERED)])
-def test_work_without_a_last_word_is_not_paid_for_again_and_again(events: tuple[dict[str, Any], ...]) -> None:
-    assert outcome(heard(*events, result(result=""))) is Outcome.CRASHED
+    # Work without a last word is not paid for again and again.
+    for events in ((CALLED, ANSWERED), (said("I begin."), CALLED, ANSWERED)):
+        assert outcome(heard(*events, result(result=""))) is Outcome.CRASHED
 
 
 @pytest.mark.parametrize("reason", ["prompt_too_long", "image_error", "blocking_limit", "rapid_refill_breaker"])
@@ -311,44 +296,37 @@ def test_a_result_before_the_deadline_counts_although_the_program_lives_on() -> 
     assert outcome(heard(result(), CALLED), 143, "deadline") is Outcome.TIMED_OUT
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        ("billing_error", Outcome.FATAL),
-        ("oauth_org_not_allowed", Outcome.FATAL),
-        ("overloaded", Outcome.TRANSIENT),
-        ("server_error", Outcome.TRANSIENT),
-        ("unknown", Outcome.CRASHED),
-        ("max_output_tokens", Outcome.CRASHED),
-    ],
-)
-def test_without_a_status_the_kind_of_error_decides(error: str, expected: Outcome) -> None:
+ERRORS = {
+    400: Outcome.CRASHED,
+    402: Outcome.FATAL,
+    408: Outcome.TRANSIENT,
+    413: Outcome.TOO_LARGE,
+    503: Outcome.TRANSIENT,
+    529: Outcome.TRANSIENT,
+    "billing_error": Outcome.FATAL,
+    "oauth_org_not_allowed": Outcome.FATAL,
+    "overloaded": Outcome.TRANSIENT,
+    "server_error": Outcome.TRANSIENT,
+    "unknown": Outcome.CRASHED,
+    "max_output_tokens": Outcome.CRASHED,
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_a_status_decides_or_without_one_the_kind_of_error(error: int | str) -> None:
     spoken = {"type": "assistant", "error": error, "message": {"model": "<synthetic>", "content": []}}
-    assert outcome(heard(spoken, result(is_error=True, api_error_status=None)), 1) is expected
+    if isinstance(error, int):
+        events = [result(is_error=True, api_error_status=error)]
+    else:
+        events = [spoken, result(is_error=True, api_error_status=None)]
+    assert outcome(heard(*events), 1) is ERRORS[error]
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (400, Outcome.CRASHED),
-        (402, Outcome.FATAL),
-        (408, Outcome.TRANSIENT),
-        (413, Outcome.TOO_LARGE),
-        (503, Outcome.TRANSIENT),
-        (529, Outcome.TRANSIENT),
-    ],
-)
-def test_a_status_decides(status: int, expected: Outcome) -> None:
-    assert outcome(heard(result(is_error=True, api_error_status=status)), 1) is expected
-
-
-def test_a_command_line_that_is_refused_is_fatal_and_says_what_stderr_says() -> None:
+def test_silence_is_a_crash_but_for_a_refused_command_line_which_is_fatal_and_says_what_stderr_says() -> None:
     found, detail, _ = classify(Transcript(), ExitFacts(1, None, "error: unknown option '--nope'\n"))
     assert found is Outcome.FATAL
     assert detail == "it exited with 1 before it began: error: unknown option '--nope'"
 
-
-def test_silence_and_a_signal_or_exit_0_is_a_crash() -> None:
     assert outcome(Transcript(), -11) is Outcome.CRASHED
     assert outcome(Transcript(), 143) is Outcome.CRASHED
     assert outcome(Transcript(), 0) is Outcome.CRASHED

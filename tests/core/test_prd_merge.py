@@ -68,40 +68,36 @@ THREE = st.tuples(documents(), documents(), documents())
 
 @given(THREE)
 @settings(max_examples=examples(60))
-def test_what_ralphy_records_is_never_changed_by_an_edit(three: tuple[Document, ...]) -> None:
+def test_no_edit_changes_what_ralphy_records_or_loses_a_story_and_a_second_merge_does_nothing(
+    three: tuple[Document, ...],
+) -> None:
     base, ralphy, person = three
     merged = merge(base, ralphy, person).document
     recorded = by_id(ralphy)
-    for name, found in by_id(merged).items():
+    for name, raw in by_id(merged).items():
         expected = recorded.get(name, {"passes": False, "status": "pending"})
-        assert {key: found.get(key) for key in OWN} == {key: expected.get(key) for key in OWN}
+        assert {key: raw.get(key) for key in OWN} == {key: expected.get(key) for key in OWN}
     assert merged["workflow"] == ralphy["workflow"]
 
-
-@given(THREE)
-@settings(max_examples=examples(60))
-def test_no_completed_story_goes_and_each_new_one_comes(three: tuple[Document, ...]) -> None:
-    base, ralphy, person = three
-    found = ids(merge(base, ralphy, person).document)
+    found = ids(merged)
     assert len(found) == len(set(found))
-    assert {name for name, raw in by_id(ralphy).items() if raw["status"] == "completed"} <= set(found)
+    assert {name for name, raw in recorded.items() if raw["status"] == "completed"} <= set(found)
     assert {name for name in ids(person) if name not in ids(base)} <= set(found)
     assert set(found) <= {*ids(ralphy), *ids(person)}
 
+    assert by_id(merge(base, merged, person).document) == by_id(merged)
 
-@given(st.tuples(documents(), documents()))
+
+@given(documents().flatmap(lambda base: st.tuples(st.just(base), edits(base), documents())))
 @settings(max_examples=examples(60))
-def test_without_an_edit_the_result_is_ralphys_to_the_byte(two: tuple[Document, ...]) -> None:
-    base, ralphy = two
-    merged = merge(base, ralphy, deepcopy(base))
-    assert json.dumps(merged.document) == json.dumps(ralphy)
-    assert merged.clashes == ()
+def test_what_only_one_side_changed_is_taken_as_it_is_and_an_edit_finds_the_version_it_came_from(
+    three: tuple[Document, Document, Document],
+) -> None:
+    base, person, other = three
+    unedited = merge(base, other, deepcopy(base))
+    assert json.dumps(unedited.document) == json.dumps(other)
+    assert unedited.clashes == ()
 
-
-@given(documents().flatmap(lambda base: st.tuples(st.just(base), edits(base))))
-@settings(max_examples=examples(60))
-def test_where_ralphy_has_recorded_nothing_the_edit_stands(two: tuple[Document, Document]) -> None:
-    base, person = two
     merged = merge(base, base, person)
     if person["userStories"] or not base["userStories"]:
         assert merged.document["userStories"] == person["userStories"]
@@ -109,19 +105,6 @@ def test_where_ralphy_has_recorded_nothing_the_edit_stands(two: tuple[Document, 
     else:
         assert merged.document == base
 
-
-@given(THREE)
-@settings(max_examples=examples(60))
-def test_a_merge_that_is_done_again_changes_nothing(three: tuple[Document, ...]) -> None:
-    base, ralphy, person = three
-    merged = merge(base, ralphy, person).document
-    assert by_id(merge(base, merged, person).document) == by_id(merged)
-
-
-@given(documents().flatmap(lambda base: st.tuples(st.just(base), edits(base), documents())))
-@settings(max_examples=examples(60))
-def test_an_edit_finds_the_version_it_came_from(three: tuple[Document, Document, Document]) -> None:
-    base, person, other = three
     found = began_with(person, [other, base])
     is_gone = not set(ids(base)) <= set(ids(person))
     came = set(ids(person)) - set(ids(base))
@@ -129,7 +112,7 @@ def test_an_edit_finds_the_version_it_came_from(three: tuple[Document, Document,
         assert found == 1 or began_with(base, [other, base]) == 0  # nothing tells them apart
 
 
-def test_changes_of_different_fields_are_both_taken() -> None:
+def test_what_each_changed_is_taken_and_what_both_added_to_one_field_is_merged_by_name() -> None:
     base = doc(story(notes="n"), story("US-002"))
     ralphy = doc(done(notes="n", execution={"attempts": 1}), story("US-002"))
     person = doc(story(notes="mine", priority=4), story("US-002", title="Other"))
@@ -138,14 +121,17 @@ def test_changes_of_different_fields_are_both_taken() -> None:
     assert merged.document == doc(first, story("US-002", title="Other"))
     assert merged.clashes == ()
 
+    ralphy, person = doc(story(testing={"test_files": ["t.py"]})), doc(story(testing={"removes": ["old.py"]}))
+    merged = merge(doc(story()), ralphy, person)
+    assert merged.document == doc(story(testing={"test_files": ["t.py"], "removes": ["old.py"]}))
+    assert merged.clashes == ()
 
-def test_a_field_that_both_changed_is_the_persons_and_named() -> None:
+
+def test_a_field_that_both_changed_is_the_persons_but_for_a_status_and_named() -> None:
     merged = merge(doc(story(dependsOn=[])), doc(story(dependsOn=["US-2"])), doc(story(dependsOn=["US-3"])))
     assert merged.document == doc(story(dependsOn=["US-3"]))
     assert merged.clashes == ("US-001: dependsOn was changed by you and by Ralphy: keeping yours",)
 
-
-def test_a_status_set_by_hand_is_left_out_and_named() -> None:
     merged = merge(doc(story()), doc(story()), doc(done()))
     assert merged.document == doc(story())
     assert [*merged.clashes] == [
@@ -177,13 +163,6 @@ def test_an_edit_of_a_story_that_is_split_meanwhile_keeps_the_pieces_and_what_it
     person = doc(story(notes="mine"), base["userStories"][1])
     merged = merge(base, ralphy, person)
     assert merged.document == doc(story(notes="mine", dependsOn=["US-001-1"]), base["userStories"][1], piece)
-    assert merged.clashes == ()
-
-
-def test_what_both_added_to_one_field_is_merged_by_name() -> None:
-    ralphy, person = doc(story(testing={"test_files": ["t.py"]})), doc(story(testing={"removes": ["old.py"]}))
-    merged = merge(doc(story()), ralphy, person)
-    assert merged.document == doc(story(testing={"test_files": ["t.py"], "removes": ["old.py"]}))
     assert merged.clashes == ()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,17 +57,15 @@ def test_a_clipped_text_keeps_both_ends_and_says_what_is_missing() -> None:
     assert "�" not in clipped
 
 
-def test_a_failure_is_told_by_its_checks_and_the_end_of_their_output() -> None:
+def test_a_failure_is_told_by_its_checks_and_the_end_of_their_output_without_terminal_codes_and_repeated_lines() -> (
+    None
+):
     digest = digest_failure(["test (exit 1)", "lint"], "collecting\nE  assert 1 == 2\n1 failed", reason="red")
     assert digest == "red\nFailed: test (exit 1), lint\n\ncollecting\nE  assert 1 == 2\n1 failed"
 
-
-def test_a_failure_digest_is_free_of_terminal_codes_redrawn_and_repeated_lines() -> None:
     output = "\x1b[31mred\x1b[0m\r\n10%\r50%\r100%\n" + "same\n" * 1000 + "\x07end\x1b]0;title\x07"
     assert digest_failure([], output) == "red\n100%\nsame\n[the line above 1000 times]\nend"
 
-
-def test_a_failure_of_a_megabyte_keeps_its_end() -> None:
     noise = "".join(f"line {n}\n" for n in range(100_000))
     digest = digest_failure(["test"] * 5000, f"{noise}the cause", "why " * 9000)
     assert size(digest) <= FAILURE_BYTES
@@ -76,34 +73,28 @@ def test_a_failure_of_a_megabyte_keeps_its_end() -> None:
     assert digest.startswith("why ") and "Failed: test" in digest
 
 
-@pytest.mark.parametrize(
-    ("story", "parent", "starts", "ends"),
-    [
-        ("US-001", None, "## US-001 Store users", "Three."),
-        ("us-001", None, "## US-001 Store users", "Three."),
-        ("US-002", None, "## US-002 Add the *sign-in* form!", "The form."),
-        ("X", "SPEC.md#us-002-add-the-sign-in-form", "## US-002 Add the *sign-in* form!", "The form."),
-        ("US-002", "SPEC.md#design", "## Design", "Words."),
-        ("US-001", "SPEC.md#gone", "## US-001 Store users", "Three."),
-        ("Columns", "SPEC.md", "### Columns", "Three."),
-    ],
-)
-def test_a_story_finds_its_section(story: str, parent: str | None, starts: str, ends: str) -> None:
-    section = pick_spec_section(SPEC, story, parent)
-    assert section.startswith(starts) and section.endswith(ends)
+SECTIONS = [
+    ("US-001", None, "## US-001 Store users", "Three."),
+    ("us-001", None, "## US-001 Store users", "Three."),
+    ("US-002", None, "## US-002 Add the *sign-in* form!", "The form."),
+    ("X", "SPEC.md#us-002-add-the-sign-in-form", "## US-002 Add the *sign-in* form!", "The form."),
+    ("US-002", "SPEC.md#design", "## Design", "Words."),
+    ("US-001", "SPEC.md#gone", "## US-001 Store users", "Three."),
+    ("Columns", "SPEC.md", "### Columns", "Three."),
+]
 
 
-@pytest.mark.parametrize(("story", "parent"), [("US-003", None), ("US-00", None), ("", None), ("9", "S#no")])
-def test_a_story_without_a_section_gets_none(story: str, parent: str | None) -> None:
-    assert pick_spec_section(SPEC, story, parent) == ""
+def test_a_story_finds_its_section_and_where_it_has_none_gets_none() -> None:
+    for story, parent, starts, ends in SECTIONS:
+        section = pick_spec_section(SPEC, story, parent)
+        assert section.startswith(starts) and section.endswith(ends), (story, parent)
+    for story, parent in (("US-003", None), ("US-00", None), ("", None), ("9", "S#no")):
+        assert pick_spec_section(SPEC, story, parent) == ""
+    again = "## Notes\nfirst\n\n## Notes\nsecond\n"
+    assert pick_spec_section(again, "US-1", "SPEC.md#notes-1") == "## Notes\nsecond"
 
 
-def test_headings_that_come_again_are_told_apart_by_their_anchors() -> None:
-    spec = "## Notes\nfirst\n\n## Notes\nsecond\n"
-    assert pick_spec_section(spec, "US-1", "SPEC.md#notes-1") == "## Notes\nsecond"
-
-
-def test_progress_gives_the_patterns_and_the_newest_entries_first() -> None:
+def test_progress_gives_the_patterns_and_the_newest_entries_first_or_free_notes() -> None:
     text = "# Ralphy Progress Log\n\n## Codebase Patterns\n- use uv\n\n---\n"
     text += entry("US-001", "2026-01-01T01:00:00Z") + entry("US-002", "2026-01-01T02:00:00Z")
     assert pick_progress(text, [], 2000) == (
@@ -112,6 +103,12 @@ def test_progress_gives_the_patterns_and_the_newest_entries_first() -> None:
         "## [2026-01-01T01:00:00Z] - US-001 (attempt 1/5) - completed\nFiles: a.py"
     )
 
+    text = entry("US-002", "2026-01-02T00:00:00Z") + entry("US-001", "2026-01-01T00:00:00Z")
+    picked = pick_progress(text, [], 2000)
+    assert picked.index("US-002") < picked.index("US-001")
+
+    assert pick_progress("just a note", [], 500) == "just a note"
+
 
 def test_an_old_entry_of_a_dependency_is_picked_before_newer_ones_of_others() -> None:
     entries = [entry(f"US-{n:03}", f"2026-01-01T00:00:{n:02}Z", body="x" * 300) for n in range(1, 31)]
@@ -119,16 +116,6 @@ def test_an_old_entry_of_a_dependency_is_picked_before_newer_ones_of_others() ->
     assert "- US-002 " in picked and "- US-030 " in picked
     assert "- US-015 " not in picked
     assert picked.index("US-030") < picked.index("US-002")
-
-
-def test_entries_that_a_merge_put_out_of_order_are_read_by_their_time() -> None:
-    text = entry("US-002", "2026-01-02T00:00:00Z") + entry("US-001", "2026-01-01T00:00:00Z")
-    picked = pick_progress(text, [], 2000)
-    assert picked.index("US-002") < picked.index("US-001")
-
-
-def test_free_notes_without_entries_are_given_by_their_end() -> None:
-    assert pick_progress("just a note", [], 500) == "just a note"
 
 
 @given(st.text(max_size=600), st.lists(st.text(max_size=8), max_size=4), st.integers(200, 900))

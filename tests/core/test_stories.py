@@ -44,31 +44,20 @@ def is_ready(found: Prd, story_id: str) -> bool:
 
 
 @given(prds())
-def test_the_next_story_is_the_first_ready_one_of_the_lowest_priority(found: Prd) -> None:
+def test_the_first_ready_story_of_the_lowest_priority_is_next_and_the_others_say_why_not(found: Prd) -> None:
     ready = [it for it in found.stories if is_ready(found, it.id)]
     following = stories.next_ready(found)
     assert (following is None) == (not ready)
     if following:
         assert following in ready
         assert all((following.priority, following.index) <= (it.priority, it.index) for it in ready)
-
-
-@given(prds())
-def test_a_feature_without_a_next_story_says_why(found: Prd) -> None:
-    if stories.next_ready(found) is None:
+    else:
         assert bool(stories.why_stuck(found)) == any(not it.is_completed for it in found.stories)
-
-
-@given(prds())
-def test_people_see_a_held_up_story_as_blocked(found: Prd) -> None:
     shown = stories.shown_status(found)
     for it in found.stories:
         assert shown[it.id] == ("blocked" if it.is_open and not is_ready(found, it.id) else it.status.value)
 
-
-@given(prds())
-def test_a_canonical_prd_is_in_progress_nowhere_and_stays_as_it_is(found: Prd) -> None:
-    canonical = stories.canonical(found)
+    canonical = stories.canonical(found)  # in progress nowhere
     assert stories.canonical(canonical) is canonical
     for before, after in zip(found.stories, canonical.stories, strict=True):
         assert after.status is (Status.PENDING if before.is_open else before.status)
@@ -121,21 +110,19 @@ def test_any_story_can_be_opened_again(status: str) -> None:
     assert (again.execution["attempts"], again.execution["last_error"]) == (0, None)
 
 
-def test_a_draft_cannot_say_that_it_is_done() -> None:
+def test_a_draft_adds_stories_that_are_not_done_and_changes_none() -> None:
     draft = {**done(), "evidence": {"tree": "t"}, "execution": {"attempts": 1}, "notes": "kept"}
     assert stories.as_drafted(draft) == {
         "id": "US-001", "title": "Story US-001", "priority": 1, "notes": "kept", "passes": False, "status": "pending",
     }  # fmt: skip
 
-
-def test_a_draft_adds_stories_and_changes_none() -> None:
     existing = prd(done("US-001"), story("us-2"))
     both = stories.merged(existing, [story("US-001", title="again"), story("US-2"), story("US-003")])
     assert [it["id"] for it in both] == ["US-001", "us-2", "US-003"]
     assert both[0] == existing.stories[0].raw
 
 
-def test_findings_become_stories_behind_all_others() -> None:
+def test_findings_become_stories_behind_all_others_also_when_a_round_has_its_stories_already() -> None:
     existing = prd(done(priority=7))
     new = stories.fixes(existing, [Finding("critical", "Leak", "a.py", "Line 3"), Finding("major", "Slow")], 1)
     found = existing.with_stories(stories.merged(existing, new))
@@ -148,8 +135,6 @@ def test_findings_become_stories_behind_all_others() -> None:
     following = stories.next_ready(found)
     assert following and following.id == "FIX-1-1"
 
-
-def test_no_finding_is_lost_when_a_round_has_its_stories_already() -> None:
     existing = prd(done("FIX-1-1"), done("fix-2-1"))
     new = stories.fixes(existing, [Finding("major", "Slow")], 1)
     assert [it["id"] for it in new] == ["FIX-3-1"]

@@ -207,13 +207,12 @@ def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: C
     assert repr(seen) == before
     if isinstance(decision, d.Rest):
         assert decision.exit_code in EXIT_MEANINGS
+    assert_a_time_is_to_come_and_over_when_it_has_come(seen, config, decision)
+    assert_begun_on_clean_green_ground_within_the_budget(seen, config, decision)
 
 
-@settings(max_examples=examples(250))
-@given(snapshots, configs)
-def test_a_wait_for_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, config: Config) -> None:
+def assert_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, config: Config, decision: d.Decision) -> None:
     """By the clock, or, whatever the clock says, because it was waited for: no limit holds for ever."""
-    decision = decide(seen, config)
     if not isinstance(decision, d.Wait) or decision.until is None:
         return
     assert seen.now < decision.until <= seen.now + config.limits.max_wait_s
@@ -222,10 +221,7 @@ def test_a_wait_for_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, 
         assert not isinstance(later, d.Wait) or later.until != decision.until
 
 
-@settings(max_examples=examples(250))
-@given(snapshots, configs)
-def test_an_agent_runs_only_on_clean_green_ground_and_within_the_budget(seen: Snapshot, config: Config) -> None:
-    decision = decide(seen, config)
+def assert_begun_on_clean_green_ground_within_the_budget(seen: Snapshot, config: Config, decision: d.Decision) -> None:
     if isinstance(decision, d.RunAgent):
         assert not seen.tree.busy and not seen.unfinished
         assert seen.baseline is not None
@@ -324,16 +320,10 @@ class Feature(RuleBasedStateMachine):
     def mark(self, name: str, text: str) -> None:
         self.world.mark(name, text)
 
-    @rule()
-    def edit_the_prd(self) -> None:
-        if "PRD.md" in self.world.artifacts:
-            self.world.write("PRD.md")
-            self.world.edited = self.world.has_branch
-
-    @rule()
-    def edit_the_spec(self) -> None:
-        if "SPEC.md" in self.world.artifacts:
-            self.world.write("SPEC.md")
+    @rule(name=few(["PRD.md", "SPEC.md"]))
+    def edit(self, name: str) -> None:
+        if name in self.world.artifacts:
+            self.world.write(name)
             self.world.edited = self.world.has_branch
 
     @rule(text=few(["yes", "use the other one"]))
