@@ -70,7 +70,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkey
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"old")]
 
 
-def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
+def test_only_a_regular_file_is_read_up_to_a_size_whatever_its_bytes(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
     (tmp_path / "link").symlink_to(file)
@@ -81,15 +81,11 @@ def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
         assert read_regular(tmp_path / name) is None, name
     assert read_regular(Path("/dev/null")) is None
 
-
-def test_a_file_is_read_up_to_a_size(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     assert read_regular(tmp_path / "file", 5) == b"12345"
     assert read_regular(tmp_path / "file", 4) is None
     assert read_text(tmp_path / "file", 4) == ""
 
-
-def test_text_is_read_whatever_its_bytes(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"caf\xc3\xa9 \xff\n")
     assert read_text(tmp_path / "file") == "café �\n"
     assert read_text(tmp_path / "nope") == ""

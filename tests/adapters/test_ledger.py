@@ -53,50 +53,43 @@ class Landing:
         return commit
 
 
-def test_a_storys_commit_is_found_by_its_trailers(repository: Repository, land: Landing) -> None:
+def test_a_storys_commit_is_found_by_its_trailers_and_numbers_that_are_none_do_no_harm(
+    repository: Repository, land: Landing
+) -> None:
     commit = land("US-001")
     found = story_commits(repository, "login", "HEAD")["US-001"]
     assert (found.commit, found.story, found.subject) == (commit, "US-001", "feat(login): US-001 A title")
     assert (found.attempt, found.run, found.cost_usd, found.reverted_by) == (2, "r1", 0.12, "")
     assert found.at > 1_600_000_000
 
-
-def test_another_features_stories_are_not_ours(repository: Repository, land: Landing) -> None:
-    land("US-001", feature="login2")
-    land("US-001", feature="logout")
-    assert story_commits(repository, "login", "HEAD") == {}
-
-
-def test_a_revert_that_was_reverted_counts_again(repository: Repository, land: Landing, git: RunGit) -> None:
-    commit = land("US-001")
-    git("revert", "--no-edit", commit)
-    git("revert", "--no-edit", "HEAD")
-    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == ""
-
-
-def test_a_story_done_again_is_the_newer_commit(repository: Repository, land: Landing, git: RunGit) -> None:
-    first = land("US-001")
-    git("revert", "--no-edit", first)
-    second = land("US-001")
-    assert story_commits(repository, "login", "HEAD")["US-001"].commit == second
-    git("revert", "--no-edit", second)
-    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
-
-
-def test_a_trailer_in_the_middle_of_a_message_is_prose(repository: Repository, git: RunGit) -> None:
-    git("commit", "--quiet", "--allow-empty", "-m", "chore: talk\n\nRalphy-Story: login/US-001\n\nis how it looks.")
-    assert story_commits(repository, "login", "HEAD") == {}
-
-
-def test_numbers_that_are_none_do_no_harm(repository: Repository, land: Landing) -> None:
     land("US-001", **{"Ralphy-Attempt": "many", "Ralphy-Cost-USD": "1e999"})
     found = story_commits(repository, "login", "HEAD")["US-001"]
     assert (found.attempt, found.cost_usd) == (0, 0.0)
 
 
-def test_a_story_whose_id_begins_like_anothers_is_another(repository: Repository, land: Landing) -> None:
+def test_stories_of_others_and_a_trailer_in_the_middle_of_a_message_are_not_ours(
+    repository: Repository, land: Landing, git: RunGit
+) -> None:
+    land("US-001", feature="login2")
+    land("US-001", feature="logout")
+    git("commit", "--quiet", "--allow-empty", "-m", "chore: talk\n\nRalphy-Story: login/US-001\n\nis how it looks.")
+    assert story_commits(repository, "login", "HEAD") == {}
     land.attempt("US-0011", 1, "BROKEN = 1\n")
     assert kept(repository, "login", "US-001") == []
+
+
+def test_a_revert_that_was_reverted_counts_again_and_a_story_done_again_is_the_newer_commit(
+    repository: Repository, land: Landing, git: RunGit
+) -> None:
+    first = land("US-001")
+    git("revert", "--no-edit", first)
+    git("revert", "--no-edit", "HEAD")
+    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == ""
+    git("revert", "--no-edit", "HEAD")
+    second = land("US-001")
+    assert story_commits(repository, "login", "HEAD")["US-001"].commit == second
+    git("revert", "--no-edit", second)
+    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
 
 
 def test_the_difference_runs_nothing_of_the_repositorys(

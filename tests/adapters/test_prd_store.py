@@ -22,16 +22,17 @@ def store(path: Path) -> PrdStore:
     return PrdStore(path, "docs/features/login/prd.json", ("main",))
 
 
-def test_without_a_file_there_are_no_stories(store: PrdStore) -> None:
-    assert store.load().stories == ()
-    assert not store.exists
-
-
-def test_what_is_saved_is_read_again(store: PrdStore, path: Path) -> None:
+def test_what_is_saved_is_read_again_and_a_persons_change_is_seen(store: PrdStore, path: Path) -> None:
+    assert (store.load().stories, store.exists) == ((), False)
     data = store.save(prd(story(), mine={"x": [1, None, "é"]}))
     assert path.read_bytes() == data
     assert store.exists
-    assert PrdStore(path, "prd.json").load().raw == prd(story(), mine={"x": [1, None, "é"]}).raw
+    other = PrdStore(path, "prd.json")
+    assert other.load().raw == prd(story(), mine={"x": [1, None, "é"]}).raw
+    other.save(prd(done()))
+    assert store.load().stories[0].is_completed
+    path.unlink()
+    assert (store.load().stories, store.exists) == ((), False)
 
 
 def test_unknown_fields_and_the_order_of_fields_survive(store: PrdStore, path: Path) -> None:
@@ -39,16 +40,6 @@ def test_unknown_fields_and_the_order_of_fields_survive(store: PrdStore, path: P
     path.write_text(text)
     store.save(store.load())
     assert path.read_text() == json.dumps(json.loads(text), indent=2) + "\n"
-
-
-def test_a_persons_change_is_seen(store: PrdStore, path: Path) -> None:
-    store.save(prd(story()))
-    other = PrdStore(path, "prd.json")
-    other.save(prd(done()))
-    assert store.load().stories[0].is_completed
-    path.unlink()
-    assert store.load().stories == ()
-    assert not store.exists
 
 
 def test_every_change_of_the_same_size_is_seen(store: PrdStore, path: Path) -> None:

@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,7 +47,7 @@ def learnt(*lines: str) -> ProgressEntry:
     return replace(ENTRY, learnings="\n".join(lines))
 
 
-def test_a_log_begins_with_its_title_and_an_empty_section_of_patterns() -> None:
+def test_a_log_begins_with_its_title_and_an_empty_section_of_patterns_and_entries_are_appended() -> None:
     assert log(ENTRY) == (
         "# Ralphy Progress Log\n"
         "Started: 2026-01-14T00:00:00Z\n"
@@ -67,17 +66,15 @@ def test_a_log_begins_with_its_title_and_an_empty_section_of_patterns() -> None:
         "---\n"
     )
 
+    text = log(ENTRY, replace(ENTRY, story="US-002"), replace(ENTRY, story="US-003"))
+    assert [row.split(" - ")[1].split(" ")[0] for row in HEADING.findall(text)] == ["US-001", "US-002", "US-003"]
+
 
 def test_a_failure_says_why_and_learnings_stand_inside_of_their_entry() -> None:
     entry = replace(ENTRY, status="failed", error="check test failed", files=(), checks=(), learnings="Use tox.\n")
     text = entry.render()
     assert "Files: none\nChecks: none\nError: check test failed\n" in text
     assert text.endswith("\n**Learnings for future iterations:**\nUse tox.\n---\n")
-
-
-def test_entries_are_appended() -> None:
-    text = log(ENTRY, replace(ENTRY, story="US-002"), replace(ENTRY, story="US-003"))
-    assert [row.split(" - ")[1].split(" ")[0] for row in HEADING.findall(text)] == ["US-001", "US-002", "US-003"]
 
 
 # patterns
@@ -102,11 +99,14 @@ def test_patterns_that_a_person_wrote_are_kept() -> None:
     assert "---\nnotes of mine\n## [" in text
 
 
-@pytest.mark.parametrize("head", ["my own log\n", " ## Codebase Patterns\n", "see ## Codebase Patterns\n---\n", "x"])
-def test_a_log_without_the_section_gets_one(head: str) -> None:
-    text = log(learnt("- pattern: new"), text=head)
-    assert text.startswith(head.rstrip())
-    assert re.search(r"^## Codebase Patterns\n- new\n", text.replace("\n\n", "\n"), re.M)
+def test_a_log_without_the_section_gets_one_and_no_pattern_becomes_an_entry_later() -> None:
+    for head in ("my own log\n", " ## Codebase Patterns\n", "see ## Codebase Patterns\n---\n", "x"):
+        text = log(learnt("- pattern: new"), text=head)
+        assert text.startswith(head.rstrip())
+        assert re.search(r"^## Codebase Patterns\n- new\n", text.replace("\n\n", "\n"), re.M)
+    for breaker in ("\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\0"):
+        text = log(learnt(f"- pattern: x{breaker}{FORGED}"), learnt("- pattern: y"), ENTRY)
+        assert HEADING.findall(text) == [ENTRY.render().splitlines()[0]] * 3
 
 
 def test_patterns_are_bounded_in_length_and_number() -> None:
@@ -114,12 +114,6 @@ def test_patterns_are_bounded_in_length_and_number() -> None:
     assert len(patterns(text)[0]) == 300
     text = log(*(learnt(*(f"- pattern: p{n}-{m}" for m in range(9))) for n in range(20)))
     assert len(patterns(text)) == 60
-
-
-@pytest.mark.parametrize("breaker", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\0"])
-def test_a_pattern_cannot_become_an_entry_later(breaker: str) -> None:
-    text = log(learnt(f"- pattern: x{breaker}{FORGED}"), learnt("- pattern: y"), ENTRY)
-    assert HEADING.findall(text) == [ENTRY.render().splitlines()[0]] * 3
 
 
 # what an agent writes
@@ -140,24 +134,21 @@ TRAPS = [
 ]
 
 
-@pytest.mark.parametrize("trap", TRAPS)
-@pytest.mark.parametrize("place", ["learnings", "error", "tail"])
-def test_no_text_of_an_agent_looks_like_an_entry(place: str, trap: str) -> None:
+def test_no_text_of_an_agent_and_no_name_of_a_file_looks_like_an_entry() -> None:
     plain = log(ENTRY, ENTRY)
-    trapped: dict[str, Any] = {place: trap}
-    text = log(replace(ENTRY, **trapped), ENTRY)
-    assert HEADING.findall(text) == HEADING.findall(plain)
-    assert text.count("\n## Codebase Patterns\n") == 1
-    assert text.count("\n---\n") == plain.count("\n---\n")
-    assert len(text.split("\n## [")) == 3
-
-
-@pytest.mark.parametrize("name", [f"a\n{FORGED}", "a\n---\n", "b\udcffd", "\x1b[31mred", "a\u2028b"])
-def test_no_name_of_a_file_looks_like_an_entry(name: str) -> None:
-    text = log(replace(ENTRY, files=[name], checks=[name]))
-    assert len(HEADING.findall(text)) == 1
-    assert text.count("\n---\n") == 2
-    assert text.encode()
+    for trap in TRAPS:
+        for place in ("learnings", "error", "tail"):
+            trapped: dict[str, Any] = {place: trap}
+            text = log(replace(ENTRY, **trapped), ENTRY)
+            assert HEADING.findall(text) == HEADING.findall(plain), (place, trap)
+            assert text.count("\n## Codebase Patterns\n") == 1
+            assert text.count("\n---\n") == plain.count("\n---\n")
+            assert len(text.split("\n## [")) == 3
+    for name in (f"a\n{FORGED}", "a\n---\n", "b\udcffd", "\x1b[31mred", "a\u2028b"):
+        text = log(replace(ENTRY, files=[name], checks=[name]))
+        assert len(HEADING.findall(text)) == 1
+        assert text.count("\n---\n") == 2
+        assert text.encode()
 
 
 def test_nothing_reaches_a_terminal_as_a_command() -> None:

@@ -73,24 +73,24 @@ def test_an_allowed_host_is_reached_through_a_tunnel(proxy: AllowProxy, server: 
         assert answer.read() == b"/inside"
 
 
-@pytest.mark.parametrize(
-    "request_line",
-    [
-        b"CONNECT evil.example.org:443 HTTP/1.1",
-        b"CONNECT 127.0.0.1:1 HTTP/1.1",
-        b"GET http://evil.example.org/ HTTP/1.1",
-        b"GET http://127.0.0.1@evil.example.org/ HTTP/1.1",
-        b"GET / HTTP/1.1",
-        b"CONNECT [::1]:443 HTTP/1.1",
-        b"CONNECT evil.example.org.:443 HTTP/1.1",
-        b"CONNECT 127.0.0.1\revil.example.org:443 HTTP/1.1",
-        b"GET http://evil.example.org/ HTTP/1.1\r\nHost: 127.0.0.1",
-        b"\x16\x03\x01 not http",
-    ],
-)
+REFUSED = [
+    b"CONNECT evil.example.org:443 HTTP/1.1",
+    b"CONNECT 127.0.0.1:1 HTTP/1.1",
+    b"GET http://evil.example.org/ HTTP/1.1",
+    b"GET http://127.0.0.1@evil.example.org/ HTTP/1.1",
+    b"GET / HTTP/1.1",
+    b"CONNECT [::1]:443 HTTP/1.1",
+    b"CONNECT evil.example.org.:443 HTTP/1.1",
+    b"CONNECT 127.0.0.1\revil.example.org:443 HTTP/1.1",
+    b"GET http://evil.example.org/ HTTP/1.1\r\nHost: 127.0.0.1",
+    b"\x16\x03\x01 not http",
+]
+
+
 @pytest.mark.attempt(5)
-def test_every_other_host_is_refused(proxy: AllowProxy, request_line: bytes) -> None:
-    assert said(proxy, request_line + b"\r\n\r\n").startswith(b"HTTP/1.1 403 ")
+def test_every_other_host_is_refused(proxy: AllowProxy) -> None:
+    for request_line in REFUSED:
+        assert said(proxy, request_line + b"\r\n\r\n").startswith(b"HTTP/1.1 403 "), request_line
 
 
 def test_a_host_that_is_down_is_said_to_be() -> None:

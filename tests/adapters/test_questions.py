@@ -18,15 +18,12 @@ def answered(text: str, story: str, said: str) -> str:
     return head + mark + tail.replace("\nAnswer:", f"\nAnswer: {said}", 1)
 
 
-def test_a_question_stands_in_a_section_of_its_own() -> None:
+def test_a_question_stands_in_a_section_of_its_own_and_an_answer_is_read_story_by_story() -> None:
     assert ONE == (
         "# Questions\n\nWrite after `Answer:` and save; the story or step then resumes.\n\n"
         "## US-001: Sign in\n\n> OAuth or passwords?\n> I see both.\n\nAnswer:\n"
     )
     assert answers(ONE) == ()
-
-
-def test_an_answer_is_read_story_by_story() -> None:
     both = asked(ONE, "US-002", "Sign out", "Where?")
     assert answers(answered(both, "US-002", "top right")) == (Answer("US-002", "top right"),)
     assert answers(answered(answered(both, "US-002", "there"), "US-001", "OAuth")) == (
@@ -60,31 +57,26 @@ def test_a_taken_answer_leaves_the_others() -> None:
     assert without(ONE, "US-002") == ONE
 
 
-@pytest.mark.parametrize(
-    "line, said",
-    [
-        ("Answer: yes", "yes"),
-        ("Answer:yes  ", "yes"),
-        ("answer: yes", "yes"),
-        ("**Answer:** yes", "yes"),
-        ("**Answer**: yes", "yes"),
-        ("  Answer: yes", "yes"),
-        ("Answer:\n\nyes, and\n\n- a\n- b\n", "yes, and\n\n- a\n- b"),
-        ("Answer: see\nAnswer: below", "see\nAnswer: below"),
-        ("Answer:\r\nyes\r\n", "yes"),
-        ("Answer: # not a heading", "# not a heading"),
-        ("Answer:\n### a small heading", "### a small heading"),
-    ],
-)
-def test_ways_to_answer(line: str, said: str) -> None:
-    assert answers(ONE.replace("Answer:", line)) == (Answer("US-001", said),)
+ANSWERS = {
+    "Answer: yes": "yes",
+    "Answer:yes  ": "yes",
+    "answer: yes": "yes",
+    "**Answer:** yes": "yes",
+    "**Answer**: yes": "yes",
+    "  Answer: yes": "yes",
+    "Answer:\n\nyes, and\n\n- a\n- b\n": "yes, and\n\n- a\n- b",
+    "Answer: see\nAnswer: below": "see\nAnswer: below",
+    "Answer:\r\nyes\r\n": "yes",
+    "Answer: # not a heading": "# not a heading",
+    "Answer:\n### a small heading": "### a small heading",
+}
 
 
-@pytest.mark.parametrize(
-    "line", ["Answer:", "Answer:   \n\n", "", "The answer is: yes", "> Answer: yes", "yes", "Answer"]
-)
-def test_what_is_no_answer(line: str) -> None:
-    assert answers(ONE.replace("Answer:\n", f"{line}\n")) == ()
+def test_ways_to_answer_and_what_is_no_answer() -> None:
+    for line, said in ANSWERS.items():
+        assert answers(ONE.replace("Answer:", line)) == (Answer("US-001", said),), line
+    for line in ("Answer:", "Answer:   \n\n", "", "The answer is: yes", "> Answer: yes", "yes", "Answer"):
+        assert answers(ONE.replace("Answer:\n", f"{line}\n")) == (), line
 
 
 @pytest.mark.parametrize(
@@ -98,14 +90,11 @@ def test_no_question_answers_itself(trap: str) -> None:
         assert answers(answered(text, "US-001", "no"))[0] == Answer("US-001", "no")
 
 
-def test_a_question_is_no_command_to_a_terminal() -> None:
+def test_a_question_is_no_command_to_a_terminal_and_one_without_words_is_said_to_have_none() -> None:
     text = asked("", "US-001", "t", "\x1b[2J\x07 which\u202e?")
     assert all(letter.isprintable() or letter == "\n" for letter in text)
-
-
-@pytest.mark.parametrize("question", ["", " \n ", "\x00"])
-def test_a_question_without_words_is_said_to_have_none(question: str) -> None:
-    assert "> (no words)\n" in asked("", "US-001", "t", question)
+    for question in ("", " \n ", "\x00"):
+        assert "> (no words)\n" in asked("", "US-001", "t", question)
 
 
 def test_a_persons_own_text_is_kept() -> None:

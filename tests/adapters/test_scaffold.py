@@ -63,11 +63,24 @@ def kind_of(root: Path, path: str) -> ChangeKind:
     return next(change.kind for change in plan(root) if change.path == path)
 
 
-def test_a_bare_folder_is_set_up(tmp_path: Path) -> None:
+def test_the_settings_fit_the_schema_that_lies_beside_them(tmp_path: Path) -> None:
+    """In a bare folder; they load without a warning and say what was found."""
     said = set_up(tmp_path)
     assert sorted(files(tmp_path)) == MADE
     assert said[0] == "created .ralphy/config.yaml: the settings; checks found: test, lint"
     assert (tmp_path / ".ralphy/ralphy.mk").read_bytes() == (template_root() / "ralphy.mk").read_bytes()
+
+    loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
+    assert loaded.warnings == ()
+    assert loaded.config.checks == CHECKS
+    assert loaded.config.stack.language == "python" and loaded.config.stack.test_command == "pytest -q"
+    assert loaded.config.project.name == tmp_path.name
+
+    text = (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=./schemas/config.schema.json\n")
+    beside = json.loads((tmp_path / ".ralphy/schemas/config.schema.json").read_text(encoding="utf-8"))
+    assert beside == schema("config")
+    Draft202012Validator(beside).validate(yaml.safe_load(text))
 
 
 def test_what_is_there_is_kept_byte_for_byte(tmp_path: Path) -> None:
@@ -87,19 +100,13 @@ def test_a_file_that_appears_after_the_plan_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == "all: ; true\n"
 
 
-def test_the_settings_load_without_a_warning_and_say_what_was_found(tmp_path: Path) -> None:
-    set_up(tmp_path)
-    loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
-    assert loaded.warnings == ()
-    assert loaded.config.checks == CHECKS
-    assert loaded.config.stack.language == "python" and loaded.config.stack.test_command == "pytest -q"
-    assert loaded.config.project.name == tmp_path.name
-
-
-def test_the_setup_of_the_stack_is_written_and_loads(tmp_path: Path) -> None:
-    apply(plan(tmp_path, language="cpp", checks=(Check("test", "meson test -C build"),), setup="meson setup build"))
+def test_the_setup_of_the_stack_and_the_features_folder_are_written_and_load(tmp_path: Path) -> None:
+    checks = (Check("test", "meson test -C build"),)
+    apply(plan(tmp_path, language="cpp", checks=checks, setup="meson setup build", features_dir="specs/features"))
     loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert (loaded.config.setup, loaded.warnings) == ("meson setup build", ())
+    assert "features_dir: specs/features" in (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
+    assert "FEATURES_DIR ?= specs/features\n" in (tmp_path / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
 
 
 def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
@@ -124,27 +131,12 @@ def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
     }
 
 
-def test_the_settings_fit_the_schema_that_lies_beside_them(tmp_path: Path) -> None:
-    set_up(tmp_path)
-    text = (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
-    assert text.startswith("# yaml-language-server: $schema=./schemas/config.schema.json\n")
-    beside = json.loads((tmp_path / ".ralphy/schemas/config.schema.json").read_text(encoding="utf-8"))
-    assert beside == schema("config")
-    Draft202012Validator(beside).validate(yaml.safe_load(text))
-
-
 @pytest.mark.parametrize("name", ["my app", "yes", "1.0", "a: b", "ünï", 'q"uote', "#x", "~"])
 def test_a_folder_of_any_name_gives_valid_settings(name: str, tmp_path: Path) -> None:
     root = tmp_path / name
     root.mkdir()
     apply(plan(root))
     assert yaml.safe_load((root / ".ralphy/config.yaml").read_text(encoding="utf-8"))["project"]["name"] == name
-
-
-def test_the_features_folder_is_the_same_in_settings_and_make_targets(tmp_path: Path) -> None:
-    apply(plan(tmp_path, features_dir="specs/features"))
-    assert "features_dir: specs/features" in (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
-    assert "FEATURES_DIR ?= specs/features\n" in (tmp_path / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
 
 
 def test_the_workflow_of_pull_requests_is_written_where_asked_for_and_calls_what_is_there(tmp_path: Path) -> None:
@@ -222,17 +214,14 @@ def test_the_makefile_that_make_reads_is_the_one_that_is_changed(name: str, tmp_
 
 @pytest.mark.parametrize("rule", ["loop: ; true", "loop::\n\ttrue", "a loop b : x", ".PHONY: loop\nloop:"])
 def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Path) -> None:
+    for line in ("loop := 1", "# loop: x", "\tloop: x", "loops: ; true", "x: loop"):  # it is only mentioned
+        (tmp_path / "Makefile").write_text(f"all:\n{line}\n", encoding="utf-8")
+        assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
     (tmp_path / "Makefile").write_text(f"{rule}\n", encoding="utf-8")
     changes = plan(tmp_path, checks=CHECKS)
     assert apply(changes)[-1] == "kept Makefile: it has its own target `loop`"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == f"{rule}\n"
     assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in to_do_first(changes)
-
-
-@pytest.mark.parametrize("line", ["loop := 1", "# loop: x", "\tloop: x", "loops: ; true", "x: loop"])
-def test_a_makefile_that_only_mentions_loop_is_extended(line: str, tmp_path: Path) -> None:
-    (tmp_path / "Makefile").write_text(f"all:\n{line}\n", encoding="utf-8")
-    assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
 
 
 def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
@@ -252,11 +241,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match="through a symlink"):
         set_up(root)
     assert files(outside) == {}
-
-
-def test_a_makefile_that_is_a_link_is_kept(tmp_path: Path) -> None:
-    root = tmp_path / "repo"
-    root.mkdir()
+    (root / ".ralphy").unlink()
     (tmp_path / "theirs.mk").write_text("all:\n", encoding="utf-8")
     (root / "Makefile").symlink_to(tmp_path / "theirs.mk")
     assert set_up(root)[-1] == "kept Makefile: it is not a plain file"
@@ -294,16 +279,13 @@ def test_copied_prompts_work_as_they_are_and_are_the_ones_used(tmp_path: Path) -
         assert "TO CUSTOMISE" in (folder / name).read_text(encoding="utf-8")
 
 
-def test_a_description_becomes_a_feature(tmp_path: Path) -> None:
+def test_a_description_becomes_a_feature_and_stands_whole_under_a_short_title(tmp_path: Path) -> None:
     feature = new_feature(tmp_path / "docs/features", "oauth2", "add user authentication with OAuth2.")
     assert feature == tmp_path / "docs/features/oauth2"
     assert sorted(files(feature)) == [".gitattributes", ".gitignore", "PRD.md"]
     prd = (feature / "PRD.md").read_text(encoding="utf-8")
     assert prd.startswith("# Add user authentication with OAuth2\n\n## Objective\n\nadd user authentication")
     assert (feature / ".gitattributes").read_text(encoding="utf-8") == "progress.txt merge=union\n"
-
-
-def test_a_long_description_stands_whole_under_a_short_title(tmp_path: Path) -> None:
     description = "word " * 40 + "\n\nMore \x1b[31mof it."
     prd = (new_feature(tmp_path, "long", description) / "PRD.md").read_text(encoding="utf-8")
     title = prd.split("\n", 1)[0]
@@ -311,19 +293,15 @@ def test_a_long_description_stands_whole_under_a_short_title(tmp_path: Path) -> 
     assert "word " * 39 in prd and "More  [31mof it." in prd
 
 
-def test_a_feature_that_exists_is_not_made_again(tmp_path: Path) -> None:
+def test_a_feature_that_exists_is_not_made_again_and_a_name_that_is_none_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "login").mkdir()
     (tmp_path / "login/PRD.md").write_text("# Mine", encoding="utf-8")
     with pytest.raises(Conflict, match="already exists"):
         new_feature(tmp_path, "login", "x")
+    for name in ("", "../x", "-x", "a b", "a/b", "é", "x\n", "."):
+        with pytest.raises(InvalidInput, match="is not a feature name"):
+            new_feature(tmp_path, name, "x")
     assert files(tmp_path) == {"login/PRD.md": b"# Mine"}
-
-
-@pytest.mark.parametrize("name", ["", "../x", "-x", "a b", "a/b", "é", "x\n", "."])
-def test_a_name_that_is_none_makes_nothing(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is not a feature name"):
-        new_feature(tmp_path, name, "x")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: Path, git: RunGit) -> None:
@@ -353,20 +331,19 @@ def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: P
     }
 
 
-@pytest.mark.parametrize(
-    ("description", "name"),
-    [
-        ("Add user authentication with OAuth2", "add-user-authentication-with-oauth2"),
-        ("Implement dark mode toggle", "implement-dark-mode-toggle"),
-        ("Don’t lose the user's cart!", "dont-lose-the-users-cart"),
-        ("Größere Übersicht für Çelik & Søren", "grossere-ubersicht-fur-celik-soren"),
-        ("--force ../../etc", "force-etc"),
-        ("one two three four five six seven eight nine ten", "one-two-three-four-five-six-seven-eight"),
-        ("x" * 90, "x" * 40),
-    ],
-)
-def test_a_description_gives_a_readable_name(description: str, name: str) -> None:
-    assert slug(description) == name
+NAMES = {
+    "Add user authentication with OAuth2": "add-user-authentication-with-oauth2",
+    "Implement dark mode toggle": "implement-dark-mode-toggle",
+    "Don’t lose the user's cart!": "dont-lose-the-users-cart",
+    "Größere Übersicht für Çelik & Søren": "grossere-ubersicht-fur-celik-soren",
+    "--force ../../etc": "force-etc",
+    "one two three four five six seven eight nine ten": "one-two-three-four-five-six-seven-eight",
+    "x" * 90: "x" * 40,
+}
+
+
+def test_a_description_gives_a_readable_name() -> None:
+    assert {description: slug(description) for description in NAMES} == NAMES
 
 
 @given(st.text())

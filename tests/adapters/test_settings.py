@@ -41,11 +41,17 @@ def refused(repo: Path, text: str | bytes) -> InvalidInput:
 # Levels
 
 
-def test_without_any_file_everything_has_its_default(tmp_path: Path) -> None:
+def test_without_any_file_everything_has_its_default_and_every_setting_has_a_source(tmp_path: Path) -> None:
     found = load(tmp_path, tmp_path / "docs" / "features" / "login", env={"HOME": str(tmp_path)})
     assert found.config == Config()
     assert found.warnings == ()
     assert set(found.sources.values()) == {"default"}
+    for text in ("limits:\n  # max_attempts: 3\n", "# nothing yet\n"):
+        assert loaded(tmp_path, text).config == Config()
+    found = loaded(tmp_path, "setup: make\n")
+    assert list(found.sources) == list(all_fields())
+    assert found.sources["setup"] == ".ralphy/config.yaml:1"
+    assert found.sources["limits.max_attempts"] == "default"
 
 
 def test_feature_beats_project_beats_user_beats_default_key_by_key(tmp_path: Path) -> None:
@@ -107,78 +113,64 @@ def test_the_users_file_is_looked_for_where_xdg_says(tmp_path: Path) -> None:
     assert load(tmp_path, None, env={"XDG_CONFIG_HOME": "xdg"}).config.setup == ""
 
 
-def test_a_list_replaces_the_one_below_it_as_a_whole(tmp_path: Path) -> None:
+def test_a_list_replaces_the_one_below_it_as_a_whole_and_null_brings_the_stacks_own_checks_back(tmp_path: Path) -> None:
     feature = tmp_path / "login"
     write(tmp_path, "checks: [{name: a, run: a}, {name: b, run: b}]\npr: {labels: [x, y]}\n")
     write(feature, "checks: [{name: c, run: c, timeout_s: 5}]\npr: {labels: []}\n")
     config = load(tmp_path, feature, env={}).config
     assert config.checks == (Check("c", "c", 5.0),)
     assert config.pr.labels == ()
-
-
-def test_null_checks_in_a_feature_bring_the_stacks_own_back(tmp_path: Path) -> None:
-    write(tmp_path, "checks: [{name: a, run: a}]\n")
-    write(tmp_path / "login", "checks: null\n")
-    assert load(tmp_path, tmp_path / "login", env={}).config.checks is None
-
-
-def test_a_section_whose_settings_are_commented_out_sets_nothing(tmp_path: Path) -> None:
-    assert loaded(tmp_path, "limits:\n  # max_attempts: 3\n").config == Config()
-    assert loaded(tmp_path, "# nothing yet\n").config == Config()
+    write(feature, "checks: null\n")
+    assert load(tmp_path, feature, env={}).config.checks is None
 
 
 # Environment
 
 
-@pytest.mark.parametrize(
-    ("variable", "text", "dotted", "value"),
-    [
-        ("RALPHY_LIMITS_MAX_ATTEMPTS", "3", "limits.max_attempts", 3),
-        ("RALPHY_LIMITS_MAX_COST_USD", "2.5", "limits.max_cost_usd", 2.5),
-        ("RALPHY_LIMITS_MAX_COST_USD", "", "limits.max_cost_usd", None),
-        ("RALPHY_LIMITS_UNTIL", "07:00", "limits.until", "07:00"),
-        ("RALPHY_LIMITS_UNTIL", "none", "limits.until", None),
-        ("RALPHY_GATES_SPEC", "auto", "gates.spec", "auto"),
-        ("RALPHY_SETUP", "npm ci", "setup", "npm ci"),
-        ("RALPHY_CIRCUIT_BREAKER_ENABLED", "no", "circuit_breaker.enabled", False),
-        ("RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT", "1.5", "circuit_breaker.inactivity_timeout", 1.5),
-        ("RALPHY_MODELS_IMPLEMENTATION", "sonnet, opus", "models.implementation", ("sonnet", "opus")),
-        ("RALPHY_AGENT_COMMAND", "'my agent' --x", "agent.command", ("my agent", "--x")),
-        ("RALPHY_PR_LABELS", "", "pr.labels", ()),
-        ("RALPHY_PROJECT_FEATURES_DIR", "features", "project.features_dir", "features"),
-    ],
-)
-def test_a_variable_is_parsed_by_the_type_of_its_setting(
-    tmp_path: Path, variable: str, text: str, dotted: str, value: object
-) -> None:
-    found = load(tmp_path, None, env={variable: text})
-    assert attrgetter(dotted)(found.config) == value
-    assert found.sources[dotted] == variable
+VARIABLES: list[tuple[str, str, str, object]] = [
+    ("RALPHY_LIMITS_MAX_ATTEMPTS", "3", "limits.max_attempts", 3),
+    ("RALPHY_LIMITS_MAX_COST_USD", "2.5", "limits.max_cost_usd", 2.5),
+    ("RALPHY_LIMITS_MAX_COST_USD", "", "limits.max_cost_usd", None),
+    ("RALPHY_LIMITS_UNTIL", "07:00", "limits.until", "07:00"),
+    ("RALPHY_LIMITS_UNTIL", "none", "limits.until", None),
+    ("RALPHY_GATES_SPEC", "auto", "gates.spec", "auto"),
+    ("RALPHY_SETUP", "npm ci", "setup", "npm ci"),
+    ("RALPHY_CIRCUIT_BREAKER_ENABLED", "no", "circuit_breaker.enabled", False),
+    ("RALPHY_CIRCUIT_BREAKER_INACTIVITY_TIMEOUT", "1.5", "circuit_breaker.inactivity_timeout", 1.5),
+    ("RALPHY_MODELS_IMPLEMENTATION", "sonnet, opus", "models.implementation", ("sonnet", "opus")),
+    ("RALPHY_AGENT_COMMAND", "'my agent' --x", "agent.command", ("my agent", "--x")),
+    ("RALPHY_PR_LABELS", "", "pr.labels", ()),
+    ("RALPHY_PROJECT_FEATURES_DIR", "features", "project.features_dir", "features"),
+]
+BAD_VALUES = [
+    ("RALPHY_LIMITS_MAX_ATTEMPTS", "many"),
+    ("RALPHY_LIMITS_MAX_ATTEMPTS", ""),
+    ("RALPHY_LIMITS_MAX_ATTEMPTS", "0"),
+    ("RALPHY_LIMITS_MAX_ATTEMPTS", "9" * 5000),
+    ("RALPHY_LIMITS_MAX_COST_USD", "nan"),
+    ("RALPHY_LIMITS_MAX_COST_USD", "inf"),
+    ("RALPHY_LIMITS_UNTIL", "7pm"),
+    ("RALPHY_GATES_QA", "maybe"),
+    ("RALPHY_PR_DRAFT", "perhaps"),
+    ("RALPHY_AGENT_COMMAND", "'open"),
+    ("RALPHY_AGENT_COMMAND", ""),
+    ("RALPHY_SETUP", "a\nb"),
+]
 
 
-@pytest.mark.parametrize(
-    ("variable", "text"),
-    [
-        ("RALPHY_LIMITS_MAX_ATTEMPTS", "many"),
-        ("RALPHY_LIMITS_MAX_ATTEMPTS", ""),
-        ("RALPHY_LIMITS_MAX_ATTEMPTS", "0"),
-        ("RALPHY_LIMITS_MAX_ATTEMPTS", "9" * 5000),
-        ("RALPHY_LIMITS_MAX_COST_USD", "nan"),
-        ("RALPHY_LIMITS_MAX_COST_USD", "inf"),
-        ("RALPHY_LIMITS_UNTIL", "7pm"),
-        ("RALPHY_GATES_QA", "maybe"),
-        ("RALPHY_PR_DRAFT", "perhaps"),
-        ("RALPHY_AGENT_COMMAND", "'open"),
-        ("RALPHY_AGENT_COMMAND", ""),
-        ("RALPHY_SETUP", "a\nb"),
-    ],
-)
-def test_a_bad_value_is_refused_with_the_name_of_its_variable(tmp_path: Path, variable: str, text: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        load(tmp_path, None, env={variable: text})
-    assert caught.value.where == variable
-    assert "must be" in caught.value.what
-    assert len(caught.value.what) < 200
+def test_a_variable_is_parsed_by_the_type_of_its_setting_and_a_bad_value_refused_by_name(tmp_path: Path) -> None:
+    for variable, text, dotted, value in VARIABLES:
+        found = load(tmp_path, None, env={variable: text})
+        assert (variable, attrgetter(dotted)(found.config)) == (variable, value)
+        assert found.sources[dotted] == variable
+    for variable, text in BAD_VALUES:
+        with pytest.raises(InvalidInput, match="must be") as caught:
+            load(tmp_path, None, env={variable: text})
+        assert (caught.value.where, len(caught.value.what) < 200) == (variable, True)
+    for flag in ("x", 10**400):
+        with pytest.raises(InvalidInput, match=r"limits\.max_attempts") as caught:
+            load(tmp_path, None, env={}, flags={"limits.max_attempts": flag})
+        assert caught.value.where == "command line"
 
 
 def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(tmp_path: Path) -> None:
@@ -193,14 +185,6 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
     assert found.warnings == (
         "RALPHY_LIMITS_MAX_ATTEMPT is not a setting and has no effect; did you mean RALPHY_LIMITS_MAX_ATTEMPTS?",
     )
-
-
-@pytest.mark.parametrize("flags", [{"limits.max_attempts": "x"}, {"limits.max_attempts": 10**400}])
-def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: dict[str, object]) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        load(tmp_path, None, env={}, flags=flags)
-    assert caught.value.where == "command line"
-    assert next(iter(flags)) in caught.value.what
 
 
 # Refusals
@@ -306,16 +290,13 @@ def test_what_is_wrong_is_refused_with_its_line(
     assert len(error.what) < 200
 
 
-def test_words_that_yaml_1_1_would_bend_stay_what_was_written(tmp_path: Path) -> None:
+def test_words_that_yaml_1_1_would_bend_stay_and_marks_line_endings_and_json_are_read(tmp_path: Path) -> None:
     config = loaded(tmp_path, "limits: {until: 23:30}\nproject: {name: no}\nsetup: |\n  npm ci\n").config
     assert config.limits.until == "23:30"
     assert config.project.name == "no"
     assert config.setup == "npm ci"
-
-
-@pytest.mark.parametrize("text", [b"\xef\xbb\xbfsetup: a\r\n", b'{"setup": "a"}', b"%YAML 1.2\n---\nsetup: a\n...\n"])
-def test_byte_order_mark_line_endings_and_json_are_read(tmp_path: Path, text: bytes) -> None:
-    assert loaded(tmp_path, text).config.setup == "a"
+    for text in (b"\xef\xbb\xbfsetup: a\r\n", b'{"setup": "a"}', b"%YAML 1.2\n---\nsetup: a\n...\n"):
+        assert loaded(tmp_path, text).config.setup == "a"
 
 
 @pytest.mark.parametrize(
@@ -370,34 +351,21 @@ NEEDS_A_SHELL = {"npm run build && npm test": "&&",
                  "x $ARGS": "$ARGS", "x ${ARGS}": "${ARGS}", "npm test | tee log": "|", "a ; b": ";"}  # fmt: skip
 
 
-@pytest.mark.parametrize("command", NEEDS_A_SHELL)
-def test_a_word_that_only_a_shell_knows_is_doubted(tmp_path: Path, command: str) -> None:
-    found = loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n")
-    said = f"checks.all: {NEEDS_A_SHELL[command]} does nothing without a shell; use sh -c '…', or two checks"
-    assert found.warnings == (said,)
+MEANT = ["find . -name '*.py' -exec true {} \\;", "pytest -k 'a and $b'", "x --set=a=b", "a~b"]
 
 
-@pytest.mark.parametrize(
-    "command", ["find . -name '*.py' -exec true {} \\;", "pytest -k 'a and $b'", "x --set=a=b", "a~b"]
-)
-def test_a_word_that_a_program_may_mean_is_not(tmp_path: Path, command: str) -> None:
-    assert loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n").warnings == ()
-
-
-def test_an_empty_list_of_checks_is_allowed_and_said(tmp_path: Path) -> None:
+def test_a_word_that_only_a_shell_knows_is_doubted_and_an_empty_list_of_checks_said(tmp_path: Path) -> None:
+    for command in (*NEEDS_A_SHELL, *MEANT):
+        found = loaded(tmp_path, f"checks: [{{name: all, run: {json.dumps(command)}}}]\n")
+        word = NEEDS_A_SHELL.get(command)
+        said = f"checks.all: {word} does nothing without a shell; use sh -c '…', or two checks"
+        assert (command, found.warnings) == (command, (said,) if word else ())
     found = loaded(tmp_path, "checks: []\n")
     assert found.config.checks == ()
     assert found.warnings == ("checks is empty: nothing verifies a story",)
 
 
 # What is made of it
-
-
-def test_every_setting_has_a_source(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "setup: make\n")
-    assert list(found.sources) == list(all_fields())
-    assert found.sources["setup"] == ".ralphy/config.yaml:1"
-    assert found.sources["limits.max_attempts"] == "default"
 
 
 def test_configured_checks_beat_the_test_command_and_that_the_stacks_checks() -> None:
