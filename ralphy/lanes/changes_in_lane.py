@@ -5,13 +5,14 @@ from __future__ import annotations
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.files.tree_walk import Found, remove, walk
 from ralphy.git.objects import TREE, Entry
 from ralphy.lanes.git_inside import Look
 
+_MEGABYTE = 1 << 20
 _MOST_DEPTH = 200
 
 
@@ -19,61 +20,117 @@ _MOST_DEPTH = 200
 class TakeLimits:
     """What may be taken over. Paths below `excluded` are never taken, but named."""
 
-    max_file_bytes: int
+    max_file_mb: float
     max_new_files: int
     excluded: Sequence[str] = ()
+
+    def why_too_big(self, path: str, size: int) -> str:
+        """Why a file of so many bytes is not taken; "" if it may be."""
+        if size <= int(self.max_file_mb * _MEGABYTE):
+            return ""
+        return (f"{path} has {size / _MEGABYTE:.1f} MB; more than limits.max_file_mb ({self.max_file_mb}) is "
+                "not committed: leave it out, or add it to .gitignore")  # fmt: skip
+
+    def why_too_many(self, added: Sequence[str]) -> str:
+        """Why so many new files are not taken; "" if they may be."""
+        if len(added) <= self.max_new_files:
+            return ""
+        return (f"{len(added)} new files ({', '.join(_crowded(added))} …), more than limits.max_new_files "
+                f"({self.max_new_files}): is an entry missing in .gitignore?")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A tree as it stands in a lane, in the person's objects, but for what was left out of it.
 
-    `big` are (path, bytes) of files over the limit; `nested` repositories inside; `deep` files more than 200 folders
-    deep; `many` the number of new files if it is over the limit: then none of them is taken, and `crowded` are the
-    topmost folders that hold most of them. `control` are excluded paths that differ, `modules` submodules in which
-    something does. `refused` is why Git does not take a file.
+    `refused` says what may not be committed. `control` are excluded paths that differ, `modules` submodules in which
+    something does.
     """
 
     tree: str
-    big: Sequence[tuple[str, int]] = ()
-    nested: Sequence[str] = ()
-    deep: Sequence[str] = ()
-    many: int = 0
-    control: Sequence[str] = ()
-    modules: Sequence[str] = ()
-    crowded: Sequence[str] = ()
-    refused: str = ""
+    control: Sequence[str]
+    modules: Sequence[str]
+    refused: Sequence[str]
 
 
-@dataclass(slots=True)
-class Survey:
-    """What Git does not tell of a working tree. `special` are pipes, sockets and devices; `git` paths named `.git`;
-    `control` files and links in folders that are never taken; `large` files over the limit, with their bytes."""
+class Selection:
+    """Which changes of a working tree are taken. `before` gives what the tree that was laid out has at a path."""
 
-    special: list[str] = field(default_factory=list)
-    git: list[str] = field(default_factory=list)
-    control: list[str] = field(default_factory=list)
-    large: dict[str, int] = field(default_factory=dict)
+    def __init__(
+        self, tree: Path, before: Callable[[str], Entry | None], keep: Sequence[str], limits: TakeLimits
+    ) -> None:
+        """Look at all names but those of what is kept, make everything readable, and take away pipes, sockets and
+        devices: Git would wait for a pipe that it takes for its rules."""
+        self._before, self._keep, self._limits = before, keep, limits
+        self._odd, self._too_big = list[str](), dict[str, str]()
+        self._control, self._modules = set[str](), set[str]()
+        self._modules_of_tree = frozenset[str]()
+        self._refused = dict[str, None]()
+        for one in _others(tree, keep):
+            if one.name == ".git" or _is_special(one):
+                self._odd.append(one.path)
+            if one.is_folder:
+                continue
+            if is_within(one.path, limits.excluded) and before(one.path) is None:
+                self._control.add(one.path)
+            if _is_special(one):
+                remove(tree / one.path, tree)
+            elif why := limits.why_too_big(one.path, one.stat.st_size):
+                self._too_big[one.path] = why
 
+    def choose(self, look: Look) -> tuple[list[str], list[str]]:
+        """(files that are gone, files that are new or changed) and are taken."""
+        self._modules_of_tree = look.filled | look.empty
+        for path in self._odd:
+            folder = path.removesuffix("/.git")
+            if not self._is_in_module(path) and folder != path and self._is_folder_of_tree(folder):
+                self._refuse(f"{folder} is a nested repository")
+        gone = [path for path in sorted(look.gone) if not self._is_left_out(path)]
+        files = [path for path in sorted(look.changed) if self._is_taken(path)]
+        added = [path for path in look.new if self._is_taken(path)]
+        if why := self._limits.why_too_many(added):
+            self._refuse(why)
+            return gone, files
+        return gone, files + added
 
-def surveyed(tree: Path, keep: Sequence[str], limits: TakeLimits) -> Survey:
-    """Look at all names in a tree but for what is kept, make everything readable, and take away what is special: Git
-    would wait for a pipe that it takes for its rules."""
-    found = Survey()
-    for one in _others(tree, keep):
-        if one.name == ".git":
-            found.git.append(one.path)
-        if one.is_folder:
-            continue
-        if is_within(one.path, limits.excluded):
-            found.control.append(one.path)
-        if _is_special(one):
-            found.special.append(one.path)
-        elif one.stat.st_size > limits.max_file_bytes:
-            found.large[one.path] = one.stat.st_size
-    for path in found.special:
-        remove(tree / path, tree)
-    return found
+    def taken(self, tree: str, refused: str) -> Taken:
+        """The tree that came of it; `refused` is why Git does not take a file, "" if it takes all."""
+        if refused:
+            self._refuse(f"Git does not take a file: {refused[:300]}")
+        return Taken(tree, tuple(sorted(self._control)), tuple(sorted(self._modules)), tuple(self._refused))
+
+    def _refuse(self, why: str) -> None:
+        self._refused[why] = None
+
+    def _is_folder_of_tree(self, path: str) -> bool:
+        entry = self._before(path)
+        return entry is not None and entry.mode == TREE
+
+    def _is_in_module(self, path: str) -> bool:
+        inside = sorted(module for module in self._modules_of_tree if is_within(path, (module,)))
+        self._modules.update(inside[:1])  # the outermost
+        return bool(inside)
+
+    def _is_left_out(self, path: str) -> bool:
+        """Is it a control file, or a file of a submodule? What changed there is named."""
+        if is_within(path, self._limits.excluded):
+            self._control.add(path)
+            return True
+        return self._is_in_module(path)
+
+    def _is_taken(self, path: str) -> bool:
+        """Is a file taken that is new or changed? One that is not is named."""
+        if is_within(path.rstrip("/"), self._keep) or self._is_left_out(path.rstrip("/")):
+            return False
+        if path.endswith("/"):
+            self._refuse(f"{path[:-1]} is a nested repository")
+        elif path.count("/") > _MOST_DEPTH:
+            self._refuse(f"too deeply nested, more than {_MOST_DEPTH} folders: {path[:80]} …")
+        elif path in self._too_big:
+            self._refuse(self._too_big[path])
+        else:
+            return True
+        return False
 
 
 def make_ready(tree: Path, keep: Sequence[str]) -> None:
@@ -97,63 +154,6 @@ def _is_special(one: Found) -> bool:
 
 def is_within(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(f"{place}/") for place in places)
-
-
-class Sorted:
-    """The changes of a look, sorted: `gone` and `files` are taken, all else is named. `before` gives what the tree that
-    was laid out has at a path."""
-
-    def __init__(
-        self, look: Look, survey: Survey, before: Callable[[str], Entry | None], keep: Sequence[str], limits: TakeLimits
-    ) -> None:
-        self._modules_of_tree = look.filled | look.empty
-        self._large, self._keep, self._limits = survey.large, keep, limits
-        self.big, self.deep = list[tuple[str, int]](), list[str]()
-        self.nested, self.modules = set[str](), set[str]()
-        self.control = {path for path in survey.control if before(path) is None}
-        self.many, self.crowded = 0, tuple[str, ...]()
-        for path in (*survey.git, *survey.special):
-            is_module, folder = self._is_in_module(path), before(path.removesuffix("/.git"))
-            if path.endswith("/.git") and not is_module and folder and folder.mode == TREE:
-                self.nested.add(path.removesuffix("/.git"))
-        self.gone = [path for path in sorted(look.gone) if not self._is_left_out(path)]
-        self.files = [path for path in sorted(look.changed) if self._is_taken(path)]
-        added = [path for path in look.new if self._is_taken(path)]
-        if len(added) > limits.max_new_files:
-            self.many, self.crowded = len(added), _crowded(added)
-        else:
-            self.files += added
-
-    def taken(self, tree: str, refused: str) -> Taken:
-        named = (tuple(sorted(paths)) for paths in (self.nested, self.deep, self.control, self.modules))
-        nested, deep, control, modules = named
-        return Taken(tree, tuple(sorted(self.big)), nested, deep, self.many, control, modules, self.crowded, refused)
-
-    def _is_in_module(self, path: str) -> bool:
-        inside = sorted(module for module in self._modules_of_tree if is_within(path, (module,)))
-        self.modules.update(inside[:1])  # the outermost
-        return bool(inside)
-
-    def _is_left_out(self, path: str) -> bool:
-        """Is it a control file, or a file of a submodule? What changed there is named."""
-        if is_within(path, self._limits.excluded):
-            self.control.add(path)
-            return True
-        return self._is_in_module(path)
-
-    def _is_taken(self, path: str) -> bool:
-        """Is a file taken that is new or changed? One that is not is named."""
-        if is_within(path.rstrip("/"), self._keep) or self._is_left_out(path.rstrip("/")):
-            return False
-        if path.endswith("/"):
-            self.nested.add(path[:-1])
-        elif path.count("/") > _MOST_DEPTH:
-            self.deep.append(path)
-        elif path in self._large:
-            self.big.append((path, self._large[path]))
-        else:
-            return True
-        return False
 
 
 def _crowded(paths: Sequence[str]) -> tuple[str, ...]:

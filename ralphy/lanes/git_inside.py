@@ -1,21 +1,19 @@
 """Git in the working tree of a lane: one shell script of a few plumbing commands for each question, inside the walls.
 
-Each begins with a fresh index. Git then reads every file, so no time stamp, no bit and no index that an agent left can
-hide a change. Nothing is kept between two of them.
+A look begins with a fresh index. Git then reads every file, so no time stamp, no bit and no index that an agent left
+can hide a change. What is taken is chosen outside; a second script takes it, with the index of the look.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular
@@ -42,7 +40,6 @@ set -e
 "$git" read-tree "$tree"
 : >"$GIT_DIR/filled"
 : >"$GIT_DIR/empty"
-: >"$GIT_DIR/refused"
 tab=$(printf '\t')
 while [ "$has_modules" ]; do
     "$git" ls-files --stage >"$GIT_DIR/listed"
@@ -73,14 +70,14 @@ done <"$GIT_DIR/empty"
 "$git" read-tree "$tree"
 "$git" update-index -q --refresh --ignore-submodules || :
 """
-# Between the look and the rest, `taken` and `gone` are chosen. What Git refuses of them is left out, with its words in
-# `refused`.
-_TAKE = f"""{_READ}
+_LOOK = f"""{_READ}
 "$git" diff-files --name-status -z --ignore-submodules=all >"$GIT_DIR/changed"
 "$git" ls-files --others --exclude-standard -z >"$GIT_DIR/new"
-echo looked
-read -r answer || exit 1
-[ "$answer" = take ] || exit 0
+"""
+# `taken` and `gone` were chosen of that. What Git refuses of them is left out, with its words in `refused`.
+_TAKE = r"""
+set -e
+: >"$GIT_DIR/refused"
 if [ "$has_modules" ]; then
     rm "$GIT_DIR/index"
     "$git" read-tree "$tree"
@@ -90,7 +87,7 @@ if ! "$git" update-index --add -z --stdin <"$GIT_DIR/taken"; then
     xargs -0 -n 1 "$git" update-index --add -- <"$GIT_DIR/taken" 2>"$GIT_DIR/refused" || :
 fi
 after=$("$git" write-tree)
-printf '%s\\n' "$after" "^$tree" | "$git" pack-objects --revs --stdout -q >"$GIT_DIR/pack"
+printf '%s\n' "$after" "^$tree" | "$git" pack-objects --revs --stdout -q >"$GIT_DIR/pack"
 echo "$after"
 """
 
@@ -132,16 +129,13 @@ class GitInside:
     ) -> tuple[str, str]:
         """(the tree that `base` becomes without and with the paths that are chosen, why Git refuses some of them); the
         objects that are new with it go into the person's."""
-
-        def answer() -> str:
-            gone, files = choose(self._look())
-            for name, paths in (("gone", gone), ("taken", files)):
-                (self._git / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
-            return "take" if gone or files else "leave"
-
-        after = self._run(_TAKE, [], base, answer, has_modules=has_modules)
-        if not after:
+        self._run(_LOOK, [], base, has_modules=has_modules)
+        gone, files = choose(self._look())
+        if not gone and not files:
             return base, ""
+        for name, paths in (("gone", gone), ("taken", files)):
+            (self._git / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
+        after = self._run(_TAKE, [], base, has_modules=has_modules)
         self._import(self._git / "pack")
         said = self._listed("refused", "\n")
         return after, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
@@ -179,21 +173,18 @@ class GitInside:
         if done.returncode:
             raise failure([verb[0]], done.returncode, done.stderr, str(r.common_dir))
 
-    def _run(
-        self, script: str, words: Iterable[str], tree: str, answer: Callable[[], str] | None = None, *,
-        has_modules: bool,
-    ) -> str:  # fmt: skip
-        """What a script prints; with `answer`, it prints a line before, and waits for the answer to it."""
+    def _run(self, script: str, words: Iterable[str], tree: str, *, has_modules: bool) -> str:
+        """What a script prints. LaneProblem if it fails, or comes to no end."""
         argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
         env = {**self._env(), "tree": tree, "has_modules": "yes" if has_modules else ""}
-        with sealed(box.filter if box else b"") as filtered, TemporaryFile() as said:
+        with sealed(box.filter if box else b"") as filtered:
             process = subprocess.Popen(
                 box.enclosed(argv, filter_at=filtered) if box else argv, cwd="/" if box else self.home / "tree",
-                env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, pass_fds=(filtered,),
-                start_new_session=True,
+                env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                pass_fds=(filtered,), start_new_session=True,
             )  # fmt: skip
             try:
-                out = _conversation(process, answer)
+                out, said = process.communicate(timeout=_LONGEST_S)
             except BaseException as error:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -201,9 +192,8 @@ class GitInside:
                 if isinstance(error, subprocess.TimeoutExpired):
                     raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
                 raise
-            said.seek(0)
-            why = said.read().decode("utf-8", "replace").strip()[-2000:] or f"exit {process.returncode}"
         if process.returncode:
+            why = said.decode("utf-8", "replace").strip()[-2000:] or f"exit {process.returncode}"
             what = f"the lane cannot be used: {why}"
             raise problem_said(why, str(self.home)) or LaneProblem(what, where=str(self.home))
         return out.decode().strip()
@@ -220,13 +210,3 @@ class GitInside:
                 "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_NO_REPLACE_OBJECTS": "1",
                 "GIT_ATTR_NOSYSTEM": "1", "GIT_LITERAL_PATHSPECS": "1", "GIT_LFS_SKIP_DOWNLOAD_ERRORS": "1",
                 "LC_ALL": "C"}  # fmt: skip
-
-
-def _conversation(process: subprocess.Popen[bytes], answer: Callable[[], str] | None) -> bytes:
-    """What a script prints at last. If it prints a line before that, it waits for the answer."""
-    said = b""
-    if answer and process.stdout:
-        if not select.select([process.stdout], [], [], _LONGEST_S)[0]:
-            raise subprocess.TimeoutExpired(process.args, _LONGEST_S)
-        said = f"{answer()}\n".encode() if process.stdout.readline() else b""
-    return process.communicate(said, timeout=_LONGEST_S)[0]

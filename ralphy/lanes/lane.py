@@ -22,9 +22,9 @@ from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
-from ralphy.lanes.changes_in_lane import Sorted, TakeLimits, Taken, is_within, make_ready, surveyed
+from ralphy.lanes.changes_in_lane import Selection, TakeLimits, Taken, is_within, make_ready
 from ralphy.lanes.git_folder import PersonGit, write_git
-from ralphy.lanes.git_inside import GitInside, LaneProblem, Look
+from ralphy.lanes.git_inside import GitInside, LaneProblem
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 
@@ -100,15 +100,10 @@ class Lane:
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
         git, keep = self._git({}, "ref: refs/heads/lane"), _names(self.keep)
         limits = replace(limits, excluded=_names(limits.excluded))
-        survey, found = surveyed(self.tree, keep, limits), list[Sorted]()
-
-        def choose(look: Look) -> tuple[list[str], list[str]]:
-            found.append(Sorted(look, survey, partial(self._objects.at, base), keep, limits))
-            return found[0].gone, found[0].files
-
-        tree, refused = git.take(base, choose, has_modules=self._has_modules(base))
+        selection = Selection(self.tree, partial(self._objects.at, base), keep, limits)
+        tree, refused = git.take(base, selection.choose, has_modules=self._has_modules(base))
         self._require_sound(base, tree, limits.excluded)
-        return found[0].taken(tree, refused)
+        return selection.taken(tree, refused)
 
     def missing_lfs_content(self, base: str, tree: str) -> Iterator[str]:
         """What a tree has since `base` of Git LFS: the contents go to the person's; gives the paths that have none."""

@@ -196,7 +196,7 @@ def test_a_git_of_a_lane_that_is_killed_or_fails_costs_nothing(
         taken = None
         for _ in range(2):
             with suppress(EnvironmentProblem):
-                taken = lane.take_over(tree, TakeLimits(1 << 20, 50))
+                taken = lane.take_over(tree, TakeLimits(1, 50))
                 break
         pool.close()
         assert taken, nth

@@ -23,7 +23,7 @@ from ralphy.sandbox.bubblewrap import View, find
 from tests.conftest import RunGit
 from tests.sampling import sampled
 
-LIMITS = TakeLimits(1 << 20, 50, ("docs/features", ".ralphy"))
+LIMITS = TakeLimits(1, 50, ("docs/features", ".ralphy"))
 
 
 class World:

@@ -19,18 +19,17 @@ if TYPE_CHECKING:
     from ralphy.git.objects import Entry
     from ralphy.lanes.lane import Lane
 
-_MEGABYTE = 1024 * 1024
-
 
 def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candidate:
     """What a lane holds, as a candidate; `laid_out` is the tree that was put there, `green` the last green one.
 
     A lane that was removed or damaged since then holds nothing: the candidate is `green` itself, and refused.
     """
-    taken, why = _taken(w, lane, laid_out)
-    if taken is None:
-        w.say(f"what the run changed in lane {lane.name} is lost: {why}", BAD)
-        refused = f"the lane was removed or damaged during the run: {why}"
+    try:
+        taken = _taken(w, lane, laid_out)
+    except LaneProblem as problem:
+        w.say(f"what the run changed in lane {lane.name} is lost: {problem.what}", BAD)
+        refused = f"the lane was removed or damaged during the run: {problem.what}"
         return Candidate(green, w.code_of(green), green, (), refused=refused)
     changes = {path: new for path, _, new in w.objects.changes(green, taken.tree)}
     code = {path: new for path, new in changes.items() if _is_code(w, path)}
@@ -38,24 +37,24 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     pointers = [f"{shown(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
                 for path in lane.missing_lfs_content(green, tree)]  # fmt: skip
-    refused = next(iter(pointers), "") or _why_refused(w, taken) or _why_unsafe(w, green, tree)
+    refused = next(iter([*pointers, *map(shown, taken.refused)]), "") or _why_unsafe(w, green, tree)
     modules = tuple(f"{shown(path)}/ (a submodule)" for path in taken.modules)
     if modules:
         w.say(f"not taken: {', '.join(modules[:5])}", WAITING)
     return Candidate(tree, w.code_of(tree), green, files, (*map(shown, taken.control), *modules), refused)
 
 
-def _taken(w: Workspace, lane: Lane, laid_out: str) -> tuple[Taken | None, str]:
-    """(what the lane holds, ""), or (None, why not). If Git was killed, it is asked once more."""
+def _taken(w: Workspace, lane: Lane, laid_out: str) -> Taken:
+    """What the lane holds. If Git was killed, it is asked once more."""
+    with suppress(LaneProblem):
+        return lane.take_over(laid_out, _limits(w))
+    return lane.take_over(laid_out, _limits(w))
+
+
+def _limits(w: Workspace) -> TakeLimits:
     limits = w.config.limits
     excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
-    bounds = TakeLimits(int(limits.max_file_mb * _MEGABYTE), limits.max_new_files, excluded)
-    with suppress(LaneProblem):
-        return lane.take_over(laid_out, bounds), ""
-    try:
-        return lane.take_over(laid_out, bounds), ""
-    except LaneProblem as problem:
-        return None, problem.what
+    return TakeLimits(limits.max_file_mb, limits.max_new_files, excluded)
 
 
 def taken_from(w: Workspace, lane: Lane, candidate: Candidate) -> Candidate:
@@ -66,23 +65,6 @@ def taken_from(w: Workspace, lane: Lane, candidate: Candidate) -> Candidate:
 
 def _is_code(w: Workspace, path: str) -> bool:
     return not is_control(w, path) and not w.is_other_feature(path)
-
-
-def _why_refused(w: Workspace, taken: Taken) -> str:
-    limits = w.config.limits
-    if taken.nested:
-        return f"{shown(taken.nested[0])} is a nested repository"
-    if taken.deep:
-        return f"too deeply nested, more than 200 folders: {shown(taken.deep[0])[:80]} …"
-    if taken.big:
-        path, size = taken.big[0]
-        return (f"{shown(path)} has {size / _MEGABYTE:.1f} MB; more than limits.max_file_mb ({limits.max_file_mb}) is "
-                "not committed: leave it out, or add it to .gitignore")  # fmt: skip
-    if taken.many:
-        where = ", ".join(map(shown, taken.crowded))
-        return (f"{taken.many} new files ({where} …), more than limits.max_new_files ({limits.max_new_files}): "
-                "is an entry missing in .gitignore?")  # fmt: skip
-    return f"Git does not take a file: {shown(taken.refused)[:300]}" if taken.refused else ""
 
 
 def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
@@ -136,21 +118,19 @@ def candidate_of(w: Workspace, commit: str) -> Candidate:
 
 def committed(w: Workspace, base: str, head: str) -> Candidate:
     """The code that was committed since `base`, as a candidate; the limits of a lane hold for it, too."""
-    green, settings = w.objects.tree_of(base), ""
+    green, limits = w.objects.tree_of(base), _limits(w)
     files: dict[str, Entry | None] = {}
-    big, added = list[tuple[str, int]](), list[str]()
+    refused, added = list[str](), list[str]()
     for path, old, new in w.objects.changes(green, w.objects.tree_of(head)):
         if path.startswith(".ralphy/"):
-            settings = f"{shown(path)} is changed: settings are a person's, undo it"
+            refused.insert(0, f"{path} is changed: settings are a person's, undo it")
         if not _is_code(w, path):
             continue
         files[path] = new
         added += [] if old or not new else [path]
         size = len(w.objects.read(new.oid) or b"") if new and new.mode != GITLINK else 0
-        big += [(path, size)] if size > w.config.limits.max_file_mb * _MEGABYTE else []
+        refused.append(limits.why_too_big(path, size))
+    refused.append(limits.why_too_many(added))
     tree = w.objects.graft(green, files)
-    many = len(added) if len(added) > w.config.limits.max_new_files else 0
-    tops = sorted({path.partition("/")[0] for path in added})[:3]
-    taken = Taken(tree, big=big, many=many, crowded=tops)
-    refused = settings or _why_refused(w, taken) or _why_unsafe(w, green, tree)
-    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)), refused=refused)
+    why = shown(next(filter(None, refused), "")) or _why_unsafe(w, green, tree)
+    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)), refused=why)
