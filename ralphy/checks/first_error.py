@@ -1,15 +1,14 @@
 """The first error in what a check printed: what it says, its file and line, and the part of the output that shows it.
 
 Runners print the cause first and a summary last, with a stack between them: a digest of few lines needs both ends.
-A row of the table knows how a kind of tool writes an error, and on which side of it the place stands.
+Where the place does not stand in the error's own line, it is looked for near by.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 _MOST_OF_A_LINE = 300
 _AROUND = 14  # lines in which the place of an error is looked for
@@ -18,62 +17,45 @@ _SEEN, _MOST_READ = 400_000, 2000  # characters that are looked at: of all, of a
 _FILE = r"[\w@~./\\+-][\w@~./\\ +\[\]-]*\.\w+"
 
 
-class _Row(NamedTuple):
-    """`line` finds the error: `said`, and `place` if it stands in it; else `above` and `below` find it near by."""
-
-    line: re.Pattern[str]
-    above: re.Pattern[str] | None = None
-    below: re.Pattern[str] | None = None
-
-
 def _p(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_PYTEST_PLACE = _p(rf"^(?P<place>{_FILE}:\d+): (?!in )")
-_PYTEST_ABOVE = _p(rf'^(?P<place>{_FILE}:\d+): in |^(?:E )?\s*File "(?P<file>[^"<>]+", line \d+)')
-# node's heading of an uncaught error, or a frame of a Python traceback
-_FRAME_ABOVE = _p(r'^(?:file://)?(?P<place>\S+\.[mc]?[jt]sx?:\d+)$|^\s*File "(?P<file>[^"<>]+", line \d+)')
-_FRAME_BELOW = _p(r"^\s*(?:at .*?\(?|❯ )(?:file://)?(?P<place>(?!node:)[^\s()]+\.[mc]?[jt]sx?:\d+:\d+)\)?$"
-                  r"|^\s*at .*\((?P<java>\w+\.(?:java|kt|scala|groovy):\d+)\)$")  # fmt: skip
-_ARROW = _p(r"^\s*--> (?P<place>\S+:\d+:\d+)")
-_LOCATION = _p(r"^\s*location: '(?P<place>[^']+)'")
 _RAISED = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)"
-
-_TABLE: tuple[_Row, ...] = (
+# How tools write an error: what is `said`, and the `place` where it stands in the same line.
+_ERRORS = (
     # pytest: what it marks with an E
-    _Row(_p(rf"^E {{3,}}(?P<said>(?:assert |Failed: |fixture '|{_RAISED}\b).*)"), _PYTEST_ABOVE, _PYTEST_PLACE),
+    _p(rf"^E {{3,}}(?P<said>(?:assert |Failed: |fixture '|{_RAISED}\b).*)"),
     # TypeScript, plain and pretty; Maven; Kotlin
-    _Row(_p(rf"^(?P<place>{_FILE}(?:\(\d+,\d+\)|:\d+:\d+))(?::| -) (?P<said>error TS\d+: .*)")),
-    _Row(_p(r"^\[ERROR\] (?P<place>\S+\.\w+:\[\d+,\d+\]) (?P<said>.*)")),
-    _Row(_p(r"^\[ERROR\] +(?P<place>[\w.$]+:\d+)(?:->\S+)? (?P<said>.*)")),
-    _Row(_p(r"^e: (?:file://)?(?P<place>\S+\.kts?:\d+:\d+):? (?P<said>.*)")),
+    _p(rf"^(?P<place>{_FILE}(?:\(\d+,\d+\)|:\d+:\d+))(?::| -) (?P<said>error TS\d+: .*)"),
+    _p(r"^\[ERROR\] +(?P<place>\S+\.\w+:\[\d+,\d+\]|[\w.$]+:\d+)(?:->\S+)? (?P<said>.*)"),
+    _p(r"^e: (?:file://)?(?P<place>\S+\.kts?:\d+:\d+):? (?P<said>.*)"),
     # compilers and linters: file:line:column: words; make's own mistakes; go's tests
-    _Row(_p(rf"^(?P<place>{_FILE}:\d+(?::\d+)?): (?P<said>(?!.*\b(?:warning|note):)(?!in |\w*(?:Error|Exception)$"
-            r"|\w*Warning\b).+)")),
-    _Row(_p(r"^(?P<place>[\w./-]*[Mm]akefile[\w.]*:\d+): (?P<said>\*\*\* .*)")),
-    _Row(_p(r"^\s+(?P<place>[\w./-]+_test\.go:\d+): (?P<said>.+)")),
-    _Row(_p(r"^(?P<said>panic: .*)"), None, _p(r"^\s+(?P<place>(?!/usr/)\S+\.go:\d+)")),
+    _p(rf"^(?P<place>{_FILE}:\d+(?::\d+)?): (?P<said>(?!.*\b(?:warning|note):)(?!in |\w*(?:Error|Exception)$"
+       r"|\w*Warning\b).+)"),
+    _p(r"^(?P<place>[\w./-]*[Mm]akefile[\w.]*:\d+): (?P<said>\*\*\* .*)"),
+    _p(r"^\s+(?P<place>[\w./-]+_test\.go:\d+): (?P<said>.+)"),
+    _p(r"^(?P<said>panic: .*)"),
     # Rust
-    _Row(_p(r"^(?P<said>error(?:\[E\d+\])?: (?!could not compile|test failed|aborting|\d+ targets? failed).*)"),
-         None, _ARROW),
-    _Row(_p(r"^thread '.*' (?:\(\d+\) )?panicked at (?P<place>[^\s']+:\d+:\d+):$")),
-    _Row(_p(r"^thread '.*' panicked at (?P<said>'.*'), (?P<place>\S+:\d+:\d+)$")),
+    _p(r"^(?P<said>error(?:\[E\d+\])?: (?!could not compile|test failed|aborting|\d+ targets? failed).*)"),
+    _p(r"^thread '.*' (?:\(\d+\) )?panicked at (?:(?P<said>'.*'), )?(?P<place>[^\s']+:\d+:\d+):?$"),
     # what Python, JavaScript and Java raise; jest's expectations; node's report as TAP
-    _Row(_p(rf"^\s*(?:Uncaught |Exception in thread \"\S+\" )?(?P<said>{_RAISED}(?: \[\w+\])?: .*)"),
-         _FRAME_ABOVE, _FRAME_BELOW),
-    _Row(_p(rf"^(?P<said>{_RAISED})$"), _FRAME_ABOVE, _FRAME_BELOW),
-    _Row(_p(r"^\s+(?P<said>expect\(.*\)\.?.*)$"), None, _FRAME_BELOW),
-    _Row(_p(r"^\s+error: (?:\|-$|(?P<said>'(?!test failed).+))"), _LOCATION),
+    _p(rf"^\s*(?:Uncaught |Exception in thread \"\S+\" )?(?P<said>{_RAISED}(?: \[\w+\])?: .*)"),
+    _p(rf"^(?P<said>{_RAISED})$"),
+    _p(r"^\s+(?P<said>expect\(.*\)\.?.*)$"),
+    _p(r"^\s+error: (?:\|-$|(?P<said>'(?!test failed).+))"),
     # others that say so
-    _Row(_p(r"^(?P<said>(?:\S+: )?(?:fatal|fatal error|FATAL|ERROR|Error|error): .+)")),
-    _Row(_p(r"^(?P<said>.*: (?:No such file or directory|(?:command )?not found|Permission denied))$")),
-    _Row(_p(r"^(?P<said>make(?:\[\d+\])?: \*\*\* (?!\[).*)")),
+    _p(r"^(?P<said>(?:\S+: )?(?:fatal|fatal error|FATAL|ERROR|Error|error): .+)"),
+    _p(r"^(?P<said>.*: (?:No such file or directory|(?:command )?not found|Permission denied))$"),
+    _p(r"^(?P<said>make(?:\[\d+\])?: \*\*\* (?!\[).*)"),
 )  # fmt: skip
-# What is in every line that a row finds: one look at a line that says nothing.
-_TOLD = re.compile(
-    r":\d|\(\d|rror|ERROR|xception|Exit|Interrupt|panic|[Ff]atal|FATAL|\*\*\*|^E |expect\(|not found|No such|denied"
-)
+# Places near an error: of pytest, node's heading of an uncaught error, a frame of a Python traceback, TAP; then, below
+# an error, of pytest, a frame of JavaScript or Java, of Rust, of Go.
+_ABOVE = _p(rf"^({_FILE}:\d+): in |^(?:file://)?(\S+\.[mc]?[jt]sx?:\d+)$"
+            r"|^(?:E )?\s*File \"([^\"<>]+\", line \d+)|^\s*location: '([^']+)'")  # fmt: skip
+_BELOW = _p(rf"^({_FILE}:\d+): (?!in )|^\s*(?:at .*?\(?|❯ )(?:file://)?((?!node:)[^\s()]+\.[mc]?[jt]sx?:\d+:\d+)\)?$"
+            r"|^\s*at .*\((\w+\.(?:java|kt|scala|groovy):\d+)\)$|^\s*--> (\S+:\d+:\d+)|^\s+((?!/usr/)\S+\.go:\d+)"
+            )  # fmt: skip
 _WEAK = re.compile(r"(?i)\b(?:error|fatal|exception|fail(?:ed|ure)?|cannot|can't|not ok|panic|abort(?:ed)?)\b")
 _NO_ERROR = re.compile(r"(?i)\b(?:no|0|without) (?:\w+ )?(?:error|fail|exception)|(?:error|fail\w*)s?[ :=]+0\b")
 _NOISE = re.compile(
@@ -118,30 +100,24 @@ def cause_of(output: str) -> list[str]:
 
 def _first(lines: Sequence[str]) -> FirstError | None:
     for at, line in enumerate(lines):
-        for row in _TABLE if _TOLD.search(line) else ():
-            found = row.line.match(line)
-            if found:
-                said = found.groupdict().get("said") or _next(lines, at)
-                return FirstError(said.strip(), found.groupdict().get("place") or _place(row, lines, at), at)
+        found = next(filter(None, (pattern.match(line) for pattern in _ERRORS)), None)
+        if found:
+            groups = found.groupdict()
+            said = groups.get("said") or _next(lines, at)
+            return FirstError(said.strip(), groups.get("place") or _place(lines, at), at)
     weak = next((at for at, line in enumerate(lines) if _WEAK.search(line) and not _NO_ERROR.search(line)), None)
     return None if weak is None else FirstError(lines[weak].strip(), "", weak)
 
 
-def _place(row: _Row, lines: Sequence[str], at: int) -> str:
-    """The nearest place on the side where this kind of tool writes it."""
-    sides = ((row.above, range(at - 1, max(at - _AROUND, 0) - 1, -1)), (row.below, range(at + 1, at + _AROUND)))
-    for pattern, near in sides:
-        found = next(_places(pattern, lines, near), "") if pattern else ""
-        if found:
-            return found
+def _place(lines: Sequence[str], at: int) -> str:
+    """The nearest place above an error, or else below it; "" if none is near."""
+    above, below = lines[max(at - _AROUND, 0) : at], lines[at + 1 : at + _AROUND]
+    for pattern, near in ((_ABOVE, reversed(above)), (_BELOW, below)):
+        for line in near:
+            found = pattern.match(line)
+            if found and not _NOISE.match(line):
+                return _place_text("".join(filter(None, found.groups())))
     return ""
-
-
-def _places(pattern: re.Pattern[str], lines: Sequence[str], near: range) -> Iterator[str]:
-    for at in near:
-        found = pattern.match(lines[at]) if at < len(lines) else None
-        if found and not _NOISE.match(lines[at]):
-            yield _place_text("".join(filter(None, found.groups())))
 
 
 def _place_text(text: str) -> str:

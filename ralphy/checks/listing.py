@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +14,6 @@ OUTCOMES = (PASSED, FAILED, SKIPPED, XFAILED)
 _RANK = {FAILED: 3, PASSED: 2, XFAILED: 1, SKIPPED: 0}
 _MOST_TESTS = 200_000
 _MOST_OF_A_NAME = 500
-_MOST_UNPACKED = 128 << 20
 _INHERITED = re.compile(r"(\w+(?:\.[^\WA-Z]\w*)*)\.[A-Z].*")  # a module, and a class in it
 
 
@@ -131,48 +129,3 @@ def merged(listings: Sequence[Listing]) -> Listing:
     for listing in listings:
         counts += Counter() if listing.tests else Counter(listing.counts)
     return Listing(tests, dict(counts), reasons)
-
-
-def pack(listings: Mapping[str, Listing]) -> bytes:
-    """The listings of checks as bytes that `unpack` reads: small, and the same for the same listings."""
-    return zlib.compress("\0".join(_rows(listings)).encode("utf-8", "replace"), 6)
-
-
-def _rows(listings: Mapping[str, Listing]) -> Iterator[str]:
-    for check, listing in sorted(listings.items()):
-        yield f"check {check}"
-        if listing.tests:
-            yield from (f"{outcome} {name}" for name, outcome in sorted(listing.tests.items()))
-        else:
-            yield from (f"{outcome}={count}" for outcome, count in sorted(listing.counts.items()))
-
-
-def unpack(data: bytes) -> dict[str, Listing]:
-    """What `pack` made bytes of. Raises ValueError if they are no such."""
-    inflater = zlib.decompressobj()
-    try:
-        text = inflater.decompress(data, _MOST_UNPACKED)
-    except zlib.error as error:
-        raise ValueError("these are not listings") from error
-    if not inflater.eof:
-        raise ValueError("these are not whole listings")
-    found: dict[str, Listing] = {}
-    for check, rows in _sections(text.decode("utf-8", "replace").split("\0")):
-        tests = {name: outcome for row in rows for outcome, _, name in [row.partition(" ")] if outcome in OUTCOMES}
-        counts = {k: int(v) for row in rows for k, _, v in [row.partition("=")] if k in OUTCOMES and v.isdigit()}
-        found[check] = Listing.of(tests) if tests else Listing({}, counts)
-    return found
-
-
-def _sections(rows: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    held: list[str] = []
-    check = ""
-    for row in rows:
-        if row.startswith("check "):
-            if check:
-                yield check, held
-            check, held = row.removeprefix("check "), []
-        else:
-            held.append(row)
-    if check:
-        yield check, held

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ralphy.checks.listing import Listing, pack, unpack
+from ralphy.checks.listing import Listing
 from ralphy.files.atomic import read_regular, replace_file
 
 _MOST_KEPT = 40
@@ -19,13 +21,14 @@ class Listings:
         self._folder = state_dir / "tests"
 
     def path(self, key: str) -> Path:
-        return self._folder / hashlib.sha256(key.encode()).hexdigest()[:32]
+        return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.z"
 
     def save(self, key: str, listings: Mapping[str, Listing]) -> str:
         """Keep the listings, and give their digest; "" if there are none to keep."""
         if not listings:
             return ""
-        data = pack(listings)
+        rows = {check: {"tests": dict(one.tests), "counts": dict(one.counts)} for check, one in listings.items()}
+        data = zlib.compress(json.dumps(rows, sort_keys=True).encode())
         if read_regular(self.path(key)) != data:
             replace_file(self.path(key), data)
             self._drop_oldest()
@@ -36,10 +39,7 @@ class Listings:
         data = read_regular(self.path(key))
         if data is None or hashlib.sha256(data).hexdigest() != digest:
             return None
-        try:
-            return unpack(data)
-        except ValueError:
-            return None
+        return {check: Listing(**row) for check, row in json.loads(zlib.decompress(data)).items()}
 
     def has(self, key: str) -> bool:
         return self.path(key).is_file()

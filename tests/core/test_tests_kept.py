@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, pack, parse_junit, unpack
+from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, parse_junit
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped, vanished
@@ -58,22 +58,6 @@ def test_a_test_that_runs_no_more_is_always_found(tests: Mapping[str, str], data
 @given(LISTS, LISTS)
 def test_a_story_that_may_remove_all_removes_what_it_likes(old: Mapping[str, str], new: Mapping[str, str]) -> None:
     assert compare(Listing.of(old), Listing.of(new), ["tests/*"]) == []
-
-
-@given(st.dictionaries(st.text(min_size=1).filter(lambda k: "\0" not in k), st.sampled_from(OUTCOMES)))
-def test_listings_come_back_as_they_were_kept(tests: Mapping[str, str]) -> None:
-    readable = {k.encode("utf-8", "replace").decode(): v for k, v in tests.items()}
-    assert unpack(pack({"test": Listing.of(readable)}))["test"].tests == readable
-
-
-@given(st.binary(max_size=200))
-def test_bytes_that_are_no_listings_are_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="no"):
-        unpack(data)
-
-
-def test_counts_are_kept_where_there_are_no_names() -> None:
-    assert unpack(pack({"a": Listing({}, {"passed": 3})}))["a"].counts == {"passed": 3}
 
 
 @given(st.binary(max_size=300))
