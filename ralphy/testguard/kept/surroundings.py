@@ -22,10 +22,8 @@ _RUNNERS = re.compile(
 )
 _SHADOWS = re.compile(
     r"(?:src/)?(?:(?:sitecustomize|usercustomize|pytest|_pytest|pluggy|unittest|nose|nose2|tox|coverage)"
-    r"(?:\.py|/__init__\.py)|[^/]*\.pth|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
+    r"(?:\.py|/__init__\.py)|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
 )
-_PTH_CHARACTERS = 64 * 1024  # Python's own are short; weights of models have the same ending
-_PTH_IMPORT = re.compile(r"(?:^|[\r\n])import[ \t]")
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
 # Words by which code reaches for its runner, or notices that it is under test.
 _NOTICES = re.compile(
@@ -63,7 +61,9 @@ _DATA = re.compile(
 def around(path: str, old: str | None, new: str | None, named: Collection[str]) -> list[Finding]:
     """What a reader should know of a changed file (None: it was not, or is not, there); `named` are the words of the
     checks' commands."""
-    found = [*_shadow(path, old, new), *_attributes(path, old, new)]
+    found = list(_attributes(path, old, new))
+    if old is None and new is not None and _SHADOWS.fullmatch(path):
+        found.append(Finding(Kind.RUNNER, f"{path} replaces a part of the runner"))
     if words := _words(path, old, new):
         said = ", ".join(dict.fromkeys(" ".join(word.split()) for word in words[:3]))
         found.append(Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})"))
@@ -91,17 +91,6 @@ def untold(path: str, *, is_gone: bool) -> Finding:
     if is_gone and not _DATA.search(path):
         return Finding(Kind.REMOVED, f"{path} (a file of tests)")
     return Finding(Kind.EDITED, f"{path} (no check names its tests)")
-
-
-def _shadow(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
-    is_one = old is None and new is not None and _SHADOWS.fullmatch(path)
-    if is_one and (not path.endswith(".pth") or _is_pth(new or "")):
-        yield Finding(Kind.RUNNER, f"{path} replaces a part of the runner")
-
-
-def _is_pth(text: str) -> bool:
-    """May Python read it as a list of its paths, and of lines to run?"""
-    return bool(_PTH_IMPORT.search(text)) or ("\0" not in text and len(text) < _PTH_CHARACTERS)
 
 
 def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
