@@ -104,12 +104,9 @@ def test_asynchronous_functions_stay_so() -> None:
     assert not isinstance(asyncio.run(names["Cart"]().load()), int)
 
 
-def test_functions_can_be_chosen_and_say_nothing() -> None:
-    chosen = run(hollow("cart.py", CART.encode(), ["Cart.total"]))
+def test_functions_can_say_nothing() -> None:
     silent = run(hollow("cart.py", CART.encode(), says=False))
 
-    assert chosen["with_vat"](100) == 120 and chosen["Cart"](1).items == [1]
-    assert chosen["Cart"](1).total() is not None and chosen["Cart"](1).first == 1
     assert silent["with_vat"](100) is None
     assert hollow("a.py", b"VAT = 20\n") is hollow("a.py", b"def (") is hollow("a.rb", b"def a\nend\n") is None
 
@@ -190,7 +187,8 @@ def test_javascript_is_read_as_text(tmp_path: Path) -> None:
     says, silent = (hollow("cart.js", SCRIPT.encode(), says=says) for says in (True, False))
 
     assert stubs is not None and stubs.functions == ("more",)
-    node(stubs.text, "assert.equal(c.add(2, 3), 5); assert.notEqual(c.more(1), 1); new c.Cart().put()", tmp_path)
+    node(stubs.text, "assert.equal(c.sub(3, 1), 2); assert.notEqual(c.add(2, 3), 6); assert.notEqual(c.more(1), 1);"
+                     "new c.Cart().put()", tmp_path)  # fmt: skip
     node(says, "for (const x of [c.add(1, 2), c.sub(3, 1), new c.Cart().total()]) assert(x && x != 3 && x != 2);"
                "c.load().then((x) => assert(x)); assert.equal([...new c.Cart().each()].length, 1);"
                "const k = new c.Cart(); k.put(); assert.deepEqual(k.items, [])", tmp_path)  # fmt: skip
@@ -225,5 +223,6 @@ def test_go_and_java_return_zeros() -> None:
         "    List<A> all() { if (true) return null;"]  # fmt: skip
     stubs = names_only("a.go", go, go.replace(b"a + b", b"a * b") + b'\nfunc Two() string {\n\treturn "2"\n}\n')
     assert stubs is not None and stubs.functions == ("Two",)
-    assert b"func Add(a, b int) int { if true { return a + b  } return a * b }" in stubs.text
+    assert b"func Add(a, b int) (_ int) { if true { return }; return a * b }" in stubs.text
+    assert b"func (c *Cart) Div(a, b int) (int, error) {\n\treturn a / b" in stubs.text
     assert b'func Two() (_ string) { if true { return };\n\treturn "2"' in stubs.text

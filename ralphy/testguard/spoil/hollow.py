@@ -1,14 +1,13 @@
 """Hollow code: functions that keep their names and do nothing, to ask what a test asks for beyond a name.
 
-Python is read as a syntax tree; JavaScript, TypeScript, Go and Java as text (`ralphy.testguard.spoil.hollow_text`). The
-idea is that of extreme mutation (Niedermayr, Juergens, Wagner, 2016): a method's whole body goes, not one operator.
+Python is read as a syntax tree, other languages as text (`ralphy.testguard.spoil.hollow_text`). The idea is that of
+extreme mutation (Niedermayr, Juergens, Wagner, 2016): a method's whole body goes, not one operator.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -84,8 +83,7 @@ _LEAVING = frozenset(("__exit__", "__aexit__"))
 _WRITERS = frozenset(("dataclass", "define", "frozen", "mutable", "attrs", "s", "NamedTuple", "BaseModel"))
 _MAKERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "namedtuple", "NamedTuple", "TypedDict", "Enum",
                      "IntEnum", "StrEnum", "Flag", "make_dataclass", "getLogger"))  # fmt: skip
-_IMPORT = (ast.Import, ast.ImportFrom)
-_BLOCK = (ast.If, ast.Try, ast.With, ast.For, ast.While)
+_Assignment = ast.Assign | ast.AnnAssign
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,34 +94,34 @@ class Stubs:
     functions: tuple[str, ...]
 
 
-def hollow(path: str, data: bytes, only: Collection[str] | None = None, *, says: bool = True) -> bytes | None:
-    """A file whose functions do nothing, all or `only` those of these names (`Cart.total`); None if it has none, or
-    its language is not known.
+def hollow(path: str, data: bytes, *, says: bool = True) -> bytes | None:
+    """A file whose functions do nothing; None if it has none, or its language is not known.
 
     A function that returned something `says` a value that equals nothing; without that, it returns None.
     """
     if not path.endswith(".py"):
-        return hollow_text(path, data, only, says=says)
+        return hollow_text(path, data, says=says)
     tree = parsed(data)
-    emptied = _Emptied(says, only)
     if tree is None:
         return None
-    tree.body = emptied.statements([node for node in tree.body if not _is_blank(node)])
+    emptied = _Emptied(says)
+    tree.body = [node for node in tree.body if not _is_blank(node)]
+    tree = emptied.visit(tree)
     return _written(tree) if emptied.functions else None
 
 
 def names_only(path: str, old: bytes | None, new: bytes, *, says: bool = True) -> Stubs | None:
-    """A file as it was (None: not there), with the names that are new: functions that do nothing, values that equal
-    nothing. A function that was there has its new parameters and its old body. None if no function is new."""
+    """A file as it is now, in which what is new has a name alone: functions that do nothing, values that equal nothing.
+    What was there (`old`; None: no file) has its old body or value. None if no function is new."""
     if not path.endswith(".py"):
         found = names_only_text(path, old, new, says=says)
         return found and Stubs(*found)
     was, now = parsed(old or b""), parsed(new)
     if was is None or now is None:
         return None
-    emptied = _Emptied(says)
-    now.body = _merged(was.body, now.body, emptied)
-    return Stubs(_written(now), tuple(emptied.functions)) if emptied.functions else None
+    emptied = _Emptied(says, dict(_by_name(was.body)))
+    tree = emptied.visit(now)
+    return Stubs(_written(tree), tuple(emptied.functions)) if emptied.functions else None
 
 
 def _written(tree: ast.Module) -> bytes:
@@ -152,15 +150,18 @@ def _blank(name: str, given: str = "()") -> ast.expr:
 
 @dataclass
 class _Emptied(ast.NodeTransformer):
-    """Takes the bodies of functions away; `functions` are those that it emptied, `within` is the class around."""
+    """Takes the bodies of functions away; `functions` are those that it emptied, `within` is the class around.
+
+    What `was` there before keeps the body or the value that it had; without it, nothing does anything.
+    """
 
     says: bool
-    only: Collection[str] | None = None
+    was: Mapping[str, ast.stmt] | None = None
     functions: list[str] = field(default_factory=list)
     within: str = ""
 
-    def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        return [cast("ast.stmt", self.visit(node)) for node in body]
+    def _before(self, name: str) -> ast.stmt | None:
+        return self.was.get(f"{self.within}{name}") if self.was else None
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         return self._emptied(node)
@@ -169,15 +170,17 @@ class _Emptied(ast.NodeTransformer):
         return self._emptied(node)
 
     def _emptied(self, node: Function) -> ast.stmt:
-        name = f"{self.within}{node.name}"
-        if node.name in _KEPT or (self.only is not None and name not in self.only):
-            return node
-        self.functions.append(name)
-        node.body = [*node.body[: _is_text(node.body[0])], self._instead(node, name)]
+        old = self._before(_names(node)[0])
+        if isinstance(old, FUNCTION):
+            node.body = old.body
+        elif node.name not in _KEPT:
+            self.functions.append(f"{self.within}{node.name}")
+            node.body = [*node.body[: _is_text(node.body[0])], self._instead(node)]
         return node
 
-    def _instead(self, node: Function, name: str) -> ast.stmt:
+    def _instead(self, node: Function) -> ast.stmt:
         own = list(_own(node.body))
+        name = f"{self.within}{node.name}"
         value = _blank(name, "locals().values()") if self.says else ast.Constant(None)
         if any(isinstance(one, ast.Yield | ast.YieldFrom) for one in own):
             return ast.Expr(ast.Yield(value))
@@ -185,17 +188,42 @@ class _Emptied(ast.NodeTransformer):
         return ast.Return(value) if returns and node.name not in _LEAVING else ast.Return(None)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        is_old = self._before(node.name) is not None
+        is_bare = self.was is not None and not is_old and _take_from_fields(node)
         outside, self.within = self.within, f"{self.within}{node.name}."
-        node.body = self.statements(node.body)
+        node.body = [cast("ast.stmt", self.visit(one)) for one in node.body]
         self.within = outside
+        node.body += ast.parse(_INIT).body if is_bare else []
         methods = {one.name for one in node.body if isinstance(one, FUNCTION)}
-        if self.only is None and methods & {"__init__", "__getattr__"}:  # what it set can still be asked for
+        if not is_old and methods & {"__init__", "__getattr__"}:  # what it set can still be asked for
             node.body = [one for one in node.body if not (isinstance(one, FUNCTION) and one.name == "__getattr__")]
             node.body += ast.parse(_ATTRIBUTES).body
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        return self._valued(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        return self._valued(node)
+
+    def _valued(self, node: _Assignment) -> ast.AST:
+        """The value that it had; a new one equals nothing, unless it makes a type or is another name for one."""
+        names, value = _names(node), node.value
+        if self.was is None or not names:
+            return self.generic_visit(node)
+        if (old := self._before(names[0])) is not None:
+            return old
+        is_type = isinstance(value, ast.Name | ast.Attribute | ast.Subscript | None)
+        is_made = isinstance(value, ast.Call) and (bool(self.within) or last_name(value) in _MAKERS)
+        if is_type or is_made or names[0].startswith("__"):
+            return node
+        if isinstance(value, ast.Lambda):
+            self.functions.append(f"{self.within}{names[0]}")
+        node.value = _blank(names[0]) if self.says else ast.Constant(None)
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        if self.only is None:
+        if self.was is None:
             node.body = _blank("lambda") if self.says else ast.Constant(None)
         return node
 
@@ -212,38 +240,16 @@ def _is_none(value: ast.expr | None) -> bool:
     return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
-def _merged(was: Sequence[ast.stmt], now: Sequence[ast.stmt], emptied: _Emptied) -> list[ast.stmt]:
-    """Statements as they were, with the names that are new and mean nothing yet."""
-    known = {key: node for node in was for key in _keys(node)}
-    there = {key for node in now for key in _keys(node)}
-    same = set(map(ast.dump, was))
-    head = [node for node in now if _is_of_future(node)]
-    gone = [node for node in was if not _is_of_future(node)
-            and (isinstance(node, _IMPORT) or (_keys(node) and not there & set(_keys(node))))]  # fmt: skip
-    found = [*(node for node in now[:1] if _is_text(node)), *head, *gone]
-    for node in now:
-        if node not in found and (kept := _as_before(node, known, same, emptied)) and kept not in found:
-            found.append(kept)
-    return found or [ast.Pass()]
+def _by_name(body: Sequence[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.stmt]]:
+    """The functions, classes and values of a module by their names (`Cart.total`)."""
+    for node in _own(body):
+        if isinstance(node, ast.stmt):
+            yield from ((f"{within}{name}", node) for name in _names(node))
+        if isinstance(node, ast.ClassDef):
+            yield from _by_name(node.body, f"{within}{node.name}.")
 
 
-def _as_before(
-    node: ast.stmt, known: Mapping[str, ast.stmt], same: Collection[str], emptied: _Emptied
-) -> ast.stmt | None:
-    """A statement as it was; if it is new, its names alone."""
-    old = next((known[key] for key in _keys(node) if key in known), None)
-    if isinstance(node, (*_IMPORT, ast.Pass)) or ast.dump(node) in same:
-        return node
-    if isinstance(node, FUNCTION):
-        return _with_body_of(old, node) if isinstance(old, FUNCTION) else emptied.statements([node])[0]
-    if isinstance(node, ast.ClassDef):
-        return _merged_class(old, node, emptied) if isinstance(old, ast.ClassDef) else _stubbed(node, emptied)
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return old or _blanked(node, emptied)
-    return emptied.statements([node])[0] if isinstance(node, _BLOCK) else None
-
-
-def _keys(node: ast.stmt) -> tuple[str, ...]:
+def _names(node: ast.stmt) -> tuple[str, ...]:
     """The names that a statement gives; a property's setter is another one than the property."""
     if isinstance(node, FUNCTION):
         roles = [mark.attr for mark in node.decorator_list if isinstance(mark, ast.Attribute)]
@@ -254,45 +260,11 @@ def _keys(node: ast.stmt) -> tuple[str, ...]:
     return tuple(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
 
 
-def _with_body_of(old: Function, new: Function) -> ast.stmt:
-    found = deepcopy(new)
-    found.body = old.body
-    return found
-
-
-def _merged_class(old: ast.ClassDef, new: ast.ClassDef, emptied: _Emptied) -> ast.stmt:
-    outside, emptied.within = emptied.within, f"{emptied.within}{new.name}."
-    new.body = _merged(old.body, new.body, emptied)
-    emptied.within = outside
-    return new
-
-
-def _stubbed(node: ast.ClassDef, emptied: _Emptied) -> ast.stmt:
-    """A new class whose methods do nothing, with whatever it is made, and whose values equal nothing."""
+def _take_from_fields(node: ast.ClassDef) -> bool:
+    """Take away what writes a class's methods from its fields; False if nothing does, or it has its own `__init__`."""
     marks = [mark for mark in node.decorator_list if last_name(mark) not in _WRITERS]
     bases = [base for base in node.bases if last_name(base) not in _WRITERS]
-    is_written = len(marks) + len(bases) < len(node.decorator_list) + len(node.bases)
-    node.decorator_list, node.bases = marks, bases
-    node.keywords = [] if is_written else node.keywords
-    body = [_blanked(one, emptied, is_field=True) if isinstance(one, ast.Assign | ast.AnnAssign) else one
-            for one in node.body]  # fmt: skip
-    has_own = any(isinstance(one, FUNCTION) and one.name == "__init__" for one in body)
-    node.body = [*body, *(ast.parse(_INIT).body if is_written and not has_own else ())]
-    before = len(emptied.functions)
-    stub = emptied.visit_ClassDef(node)
-    if is_written and not has_own:
-        emptied.functions[before:] = [name for name in emptied.functions[before:] if not name.endswith(".__init__")]
-    return stub
-
-
-def _blanked(node: ast.Assign | ast.AnnAssign, emptied: _Emptied, *, is_field: bool = False) -> ast.stmt:
-    """A new name for a value that equals nothing; what makes a type, or is another name for one, stays."""
-    names, value = _keys(node), node.value
-    is_type = isinstance(value, ast.Name | ast.Attribute | ast.Subscript | None)
-    is_made = isinstance(value, ast.Call) and (is_field or last_name(value) in _MAKERS)
-    if not names or is_type or is_made or names[0].startswith("__"):
-        return node
-    if isinstance(value, ast.Lambda):
-        emptied.functions.append(f"{emptied.within}{names[0]}")
-    node.value = _blank(names[0]) if emptied.says else ast.Constant(None)
-    return node
+    if len(marks) + len(bases) == len(node.decorator_list) + len(node.bases):
+        return False
+    node.decorator_list, node.bases, node.keywords = marks, bases, []
+    return not any(isinstance(one, FUNCTION) and one.name == "__init__" for one in node.body)

@@ -1,14 +1,14 @@
 """Hollow code in languages of braces, read as text: JavaScript, TypeScript, Go, Java and Rust.
 
-A function leaves before its first line, so that what follows is still compiled. Text and comments are masked first;
-what is not recognised as a function stays as it is.
+There is one cut: a function leaves before its first line, so that what follows is still compiled. Text and comments are
+masked first; what is not recognised as a function stays as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,43 +17,19 @@ _MASKED = re.compile(
     r"|(?<=[=(,:!&|?;{}\s])/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
 )
 _MASKED_IN_RUST = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*|\"(?:\\[\s\S]|[^\"\\])*\"|'(?:\\[^\n]|[^\\'\n])'")
-_RUST_HEAD = re.compile(r"(?<!const )(?<!const unsafe )\bfn\s+(?P<name>\w+)\s*(?:<[^(]*>)?\s*\(")
-_RUST_IMPL = re.compile(r"^[ \t]*impl\b[^{;]*?(?P<name>\w+)(?:<[^{;]*>)?\s*(?:where\b[^{;]*)?\{", re.M)
-_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)  # by convention the end of the file
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
-_SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
-_TYPED = (".ts", ".tsx", ".mts", ".cts")
+_UNTYPED, _TYPED = (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".tsx", ".mts", ".cts")
+_SCRIPT = (*_UNTYPED, *_TYPED)
+_READ = (*_SCRIPT, ".go", ".java", ".rs")
+# What looks like a function, and is none; without its constructor there is no object to be hollow.
 _WORDS = frozenset(("if", "for", "while", "switch", "catch", "function", "return", "with", "constructor", "do", "else",
                     "await", "new", "super", "throw", "typeof", "try", "synchronized", "import"))  # fmt: skip
-_SCRIPT_HEADS = (
-    re.compile(r"(?:(?P<of>[\w$.]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*(?P<each>\*?)\s*(?P<name>[\w$]*)\s*"
-               r"(?:<[^>(]*>)?\s*\("),
-    re.compile(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*(?P<each>\*?)\s*"
-               r"(?P<name>#?[\w$]+)\s*(?:<[^>(\n]*>)?\s*\(", re.M),
-)  # fmt: skip
-_ARROW = re.compile(r"=>\s*")
-_BEFORE_ARROW = re.compile(r"(?P<closes>\))\s*(?::[^()=;{}]*)?$|[\w$]+\s*$")
-_ARROW_NAME = re.compile(r"(?:\b(?:const|let|var)\s+|\bexports\.|^[ \t]*(?:(?:static|readonly|private|public)\s+)*)"
-                         r"(?P<name>#?[\w$]+)\s*(?::[^=\n]*)?=\s*(?:async\b\s*)?(?:<[^=>]*>\s*)?$", re.M)  # fmt: skip
-_PROPERTY = re.compile(r"(?P<name>[\w$]+)\s*:\s*(?:async\b\s*)?$")
-_TYPE_OF_RESULT = re.compile(r"\s*(?::\s*[^{;=()]+?)?\s*(?=\{)")
-_CLASS = re.compile(r"\bclass\s+(?P<name>[\w$]+)[^{;]*\{")
-_GO_HEAD = re.compile(
-    r"^func\s+(?:\(\s*(?:\w+\s+)?\*?(?P<of>\w+)[^)]*\)\s*)?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?\(", re.M
-)
+_RETURNS = re.compile(r"\breturn\b[ \t]*[^;\s}]")
+_GOES_ON = re.compile(r"\s*[.?:+\-*/&|<>=%]")
 _GO_TYPES = ("chan", "func", "map", "struct", "interface", "<-chan")
-_JAVA_HEAD = re.compile(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*"
-                        r"(?:<[^>(]*>\s*)?(?P<type>[\w.]+(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\(",
-                        re.M)  # fmt: skip
-_JAVA_RESULT = re.compile(r"\s*(?:throws\s+[\w.,\s]+)?(?=\{)")
 _JAVA_ZEROS = {"void": "", "boolean": " false", **dict.fromkeys(("byte", "short", "int", "long", "char"), " 0"),
                "float": " 0", "double": " 0"}  # fmt: skip
-_GOES_ON = re.compile(r"\s*[.?:+\-*/&|<>=%]")
-_MOST_OF_A_TYPE = 300
-_JAVA_NO_TYPES = frozenset((*_WORDS, "public", "protected", "private", "class", "record", "enum", "interface"))
-_RETURNS = re.compile(r"\breturn\b[ \t]*[^;\s}]")
-_LOADED = re.compile(r"(?:await|require|import)\b")
-_DATA = re.compile(r"^(?P<head>(?:export\s+)?(?:const|let|var)\s+(?P<name>[\w$]+)\s*=\s*)(?P<rest>[^\n]*)", re.M)
+_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)  # by convention the end of the file
 # A value that can be called and asked for anything, and that equals nothing; a promise or a matcher it is not.
 _BLANK = (
     "var __hollow{any} = new Proxy(function () {{}}, {{ apply: () => __hollow, construct: () => __hollow, "
@@ -73,28 +49,98 @@ class _Function(NamedTuple):
     begin: int
     end: int
     leaves: str
-    is_expression: bool = False
     result: tuple[int, int, str] | None = None
+
+
+class _Head(NamedTuple):
+    """`begins` finds a function up to its parameters' bracket, if it has one; `result` is what stands from there to its
+    body. `leaves` says how it ends at once, by its head, its result, its body and the value that it is to return."""
+
+    begins: re.Pattern[str]
+    result: re.Pattern[str]
+    leaves: Callable[[re.Match[str], str, str, str], str]
+
+
+def _script_leaves(head: re.Match[str], _: str, body: str, value: str) -> str:
+    leaves = f"return {value}" if _RETURNS.search(body) else "return"
+    return f" if (true) {{ {f'yield {value}; return' if head.groupdict().get('each') else leaves}; }} "
+
+
+def _go_leaves(*_: object) -> str:
+    return " if true { return };"
+
+
+def _java_leaves(head: re.Match[str], *_: object) -> str:
+    return f" if (true) return{_JAVA_ZEROS.get(head['type'], ' null')};"
+
+
+def _rust_leaves(_: re.Match[str], result: str, *__: object) -> str:
+    return " if true { return unsafe { std::mem::zeroed() } }" if "->" in result else " if true { return }"
+
+
+def _p(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.M)
+
+
+_TO_BRACE = _p(r"\s*(?::\s*[^{;=()]+?)?\s*(?=\{)")
+_PARAMETERS = r"(?:async\b\s*)?(?:(?:<[^=>]*>\s*)?\(|[\w$]+\s*(?==>))"  # of an arrow
+_HEADS = (
+    (_SCRIPT, _Head(
+        _p(r"(?:(?P<of>[\w$]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*(?P<each>\*?)\s*(?P<name>[\w$]*)\s*"
+           r"(?:<[^>(]*>)?\s*\("), _TO_BRACE, _script_leaves)),
+    (_SCRIPT, _Head(
+        _p(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*(?P<each>\*?)\s*"
+           r"(?P<name>#?[\w$]+)\s*(?:<[^>(\n]*>)?\s*\("), _TO_BRACE, _script_leaves)),
+    (_SCRIPT, _Head(
+        _p(r"(?<!\btype )(?<![\w$])(?P<name>#?[\w$]+)\s*(?::[^=\n]*)?=\s*" + _PARAMETERS),
+        _p(r"\s*(?::[^=;{}]*)?=>\s*"), _script_leaves)),
+    (_UNTYPED, _Head(_p(r"\b(?P<name>[\w$]+)\s*:\s*" + _PARAMETERS), _p(r"\s*=>\s*"), _script_leaves)),
+    (_UNTYPED, _Head(_p(r"(?P<name>)" + _PARAMETERS), _p(r"\s*=>\s*(?=\{)"), _script_leaves)),
+    (".go", _Head(
+        _p(r"^func\s+(?:\(\s*(?:\w+\s+)?\*?(?P<owner>\w+)[^)]*\)\s*)?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?\("),
+        _p(r"[^\n]*(?=\{\s*$)|[^\n{]*(?=\{)"), _go_leaves)),
+    (".java", _Head(
+        _p(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*(?:<[^>(]*>\s*)?"
+           r"(?!(?:new|return|else|throw|public|protected|private|class|record|enum|interface)\b)"
+           r"(?P<type>[\w.]+(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\("),
+        _p(r"\s*(?:throws\s+[\w.,\s]+)?(?=\{)"), _java_leaves)),
+    (".rs", _Head(
+        _p(r"(?<!const )(?<!const unsafe )\bfn\s+(?P<name>\w+)\s*(?:<[^(]*>)?\s*\("),
+        _p(r"(?:(?!impl )[^{;!])*(?=\{)"), _rust_leaves)),
+)  # fmt: skip
+# What a method belongs to.
+_OWNERS = _p(r"\bclass\s+(?P<name>[\w$]+)[^{;]*\{|^[ \t]*impl\b[^{;]*?(?P<of>\w+)(?:<[^{;]*>)?\s*(?:where\b[^{;]*)?\{")
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A text and what was found in it; `masked` is as long, without strings and comments."""
+    """A text and the functions that were found in it."""
 
     text: str
-    masked: str
     functions: Sequence[_Function]
 
     @classmethod
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
         text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
         masked = masked_text(text, _MASKED_IN_RUST if path.endswith(".rs") else _MASKED)
-        found = sorted(_functions(path, masked, says=says), key=lambda one: (one.begin, -one.end))
+        tests = _RUST_TESTS.search(masked) if path.endswith(".rs") else None
+        found = _functions(path, masked[: tests.start()] if tests else masked, "__hollow" if says else "undefined")
         outer: list[_Function] = []
-        for one in found:
+        for one in sorted(found, key=lambda one: (one.begin, -one.end)):
             if not outer or one.begin >= outer[-1].end:
                 outer.append(one)
-        return cls(text, masked, _told_apart(outer))
+        return cls(text, _told_apart(outer))
+
+    def emptied(self, path: str, functions: Sequence[_Function]) -> bytes:
+        """The text in which these functions do nothing."""
+        text = self.text
+        parts = [part for one in functions for part in ((one.begin, one.begin, one.leaves), one.result) if part]
+        for begin, end, said in sorted(parts, reverse=True):
+            text = text[:begin] + said + text[end:]
+        if path.endswith(_SCRIPT):
+            head = text.find("\n") + 1 if text.startswith("#!") else 0
+            text = text[:head] + _BLANK.format(any=": any" if path.endswith(_TYPED) else "") + text[head:]
+        return text.encode("utf-8", "surrogateescape")
 
 
 def masked_text(text: str, pattern: re.Pattern[str] = _MASKED) -> str:
@@ -106,37 +152,26 @@ def _mask(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " " if found[0].startswith(("//", "/*")) else "_", found[0])
 
 
-def hollow_text(path: str, data: bytes, only: Collection[str] | None = None, *, says: bool = True) -> bytes | None:
+def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
     """See `ralphy.testguard.spoil.hollow.hollow`; Go, Java and Rust return zeros, whatever it `says`."""
-    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
+    if not path.endswith(_READ):
         return None
     read = _Read.of(path, data, says=says)
-    chosen = [one for one in read.functions if only is None or one.name in only]
-    if not chosen:
-        return None
-    return _with_blank(path, _put(read.text, [part for one in chosen for part in _emptied(one)]))
+    return read.emptied(path, read.functions) if read.functions else None
 
 
 def names_only_text(
     path: str, old: bytes | None, new: bytes, *, says: bool = True
 ) -> tuple[bytes, tuple[str, ...]] | None:
-    """See `ralphy.testguard.spoil.hollow.names_only`: the text, and the functions that are new."""
-    if not path.endswith((*_SCRIPT, ".go", ".java", ".rs")):
+    """See `ralphy.testguard.spoil.hollow.names_only`: the text, and the functions that are new. Those that were changed
+    do nothing, either."""
+    if not path.endswith(_READ):
         return None
     was, now = (_Read.of(path, data, says=says) for data in (old or b"", new))
-    bodies = {one.name: (one, was.text[one.begin : one.end]) for one in was.functions}
-    functions = [one for one in now.functions if one.name not in bodies]
-    if not any(map(_has_name, functions)):
-        return None
-    parts = [part for one in functions for part in _emptied(one)]
-    parts += [part for one in now.functions if one.name in bodies for part in _replaced(path, one, *bodies[one.name])
-              if bodies[one.name][1] != now.text[one.begin : one.end]]  # fmt: skip
-    parts += _old_data(was, now, says=says) if path.endswith(_SCRIPT) else ()
-    return _with_blank(path, _put(now.text, parts)), tuple(one.name for one in functions if _has_name(one))
-
-
-def _has_name(function: _Function) -> bool:
-    return not function.name.startswith("#")
+    bodies = {one.name: was.text[one.begin : one.end] for one in was.functions}
+    names = tuple(one.name for one in now.functions if one.name not in bodies and not one.name.startswith("#"))
+    other = [one for one in now.functions if bodies.get(one.name) != now.text[one.begin : one.end]]
+    return (now.emptied(path, other), names) if names else None
 
 
 def _told_apart(functions: Sequence[_Function]) -> list[_Function]:
@@ -150,123 +185,31 @@ def _told_apart(functions: Sequence[_Function]) -> list[_Function]:
     return found
 
 
-_Part = tuple[int, int, str]  # from where to where what is put
+def _functions(path: str, masked: str, value: str) -> Iterator[_Function]:
+    owners = [(found["name"] or found["of"], found.end(), _closing(masked, found.end() - 1))
+              for found in _OWNERS.finditer(masked)]  # fmt: skip
+    for rule in (rule for endings, rule in _HEADS if path.endswith(endings)):
+        for head in rule.begins.finditer(masked):
+            after = _closing(masked, head.end() - 1) if head[0].endswith("(") else head.end()
+            behind = rule.result.match(masked, after)
+            if not behind or head["name"] in _WORDS:
+                continue
+            groups, at = head.groupdict(), behind.end()
+            around = next((owner for owner, first, last in reversed(owners) if first <= at < last), "")
+            name, owner = head["name"] or groups.get("of") or "", groups.get("owner") or around
+            yield _cut(rule, head, behind, f"{owner}.{name}" if name and owner else name, value)
 
 
-def _emptied(one: _Function) -> Iterator[_Part]:
-    yield one.begin, one.begin, one.leaves
-    if one.result:
-        yield one.result
-
-
-def _replaced(path: str, one: _Function, old: _Function, body: str) -> Iterator[_Part]:
-    """The old body; in languages that count what is unused the new one stays behind it."""
-    if path.endswith((*_SCRIPT, ".rs")):
-        if one.is_expression and not old.is_expression:
-            body = f"(() => {{{body}}})()"
-        yield one.begin, one.end, f" return {body}; " if old.is_expression and not one.is_expression else body
-        return
-    leaves = "" if _RETURNS.search(body) else " if (true) return;" if path.endswith(".java") else " if true { return }"
-    condition = "if (true)" if path.endswith(".java") else "if true"
-    yield one.begin, one.begin, f" {condition} {{{body}{leaves} }}"
-
-
-def _put(text: str, parts: Sequence[_Part]) -> str:
-    for begin, end, said in sorted(parts, reverse=True):
-        text = text[:begin] + said + text[end:]
-    return text
-
-
-def _with_blank(path: str, text: str) -> bytes:
-    if path.endswith(_SCRIPT):
-        head = text.find("\n") + 1 if text.startswith("#!") else 0
-        text = text[:head] + _BLANK.format(any=": any" if path.endswith(_TYPED) else "") + text[head:]
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _old_data(was: _Read, now: _Read, *, says: bool) -> Iterator[_Part]:
-    """Values of one line as they were; those that are new equal nothing."""
-    lines = {found["name"]: was.text[found.start() : found.end()] for found in _DATA.finditer(was.masked)}
-    for found in _DATA.finditer(now.masked):
-        begin, end = found.start("rest"), found.end()
-        if _LOADED.match(found["rest"]) or any(begin <= one.begin <= end for one in now.functions):
-            continue
-        if found["name"] in lines:
-            old = lines[found["name"]]
-            if found["rest"].rstrip().endswith(";") and old.rstrip().endswith(";"):
-                yield found.start(), end, old
-        else:
-            yield begin, begin, "true ? __hollow : " if says else "true ? undefined : "
-
-
-def _functions(path: str, masked: str, *, says: bool) -> Iterator[_Function]:
-    if path.endswith(".go"):
-        yield from _of_go(masked)
-    elif path.endswith(".java"):
-        yield from _of_java(masked)
-    elif path.endswith(".rs"):
-        yield from _of_rust(masked)
-    else:
-        yield from _of_script(path, masked, says=says)
-
-
-def _of_script(path: str, masked: str, *, says: bool) -> Iterator[_Function]:
-    value = "__hollow" if says else "undefined"
-    classes = [(found["name"], found.end(), _closing(masked, found.end() - 1)) for found in _CLASS.finditer(masked)]
-
-    def found(name: str, begin: int, each: str = "") -> _Function:
-        end = _closing(masked, begin - 1) - 1
-        returns = _RETURNS.search(masked, begin, end)
-        leaves = f"yield {value}; return" if each else f"return {value}" if returns else "return"
-        owner = next((f"{of}." for of, first, last in reversed(classes) if first <= begin < last), "")
-        return _Function(f"{owner}{name}" if name else "", begin, end, f" if (true) {{ {leaves}; }} ")
-
-    for pattern in _SCRIPT_HEADS:
-        for head in pattern.finditer(masked):
-            behind = _TYPE_OF_RESULT.match(masked, _closing(masked, head.end() - 1))
-            if behind and head["name"] not in _WORDS:
-                of = (head.groupdict().get("of") or "").rpartition(".")[2]
-                yield found(head["name"] or of, behind.end() + 1, head["each"])
-    for arrow in _ARROW.finditer(masked):
-        begin, place = arrow.end(), _parameters(masked, arrow.start())
-        line = masked.rfind("\n", 0, place) + 1
-        named = _ARROW_NAME.search(masked, line, place)
-        named = named or (None if path.endswith(_TYPED) else _PROPERTY.search(masked, line, place))
-        name = named["name"] if named else ""
-        if masked[begin : begin + 1] == "{" and (named or not path.endswith(_TYPED)):
-            yield found(name, begin + 1)
-        elif named:
-            yield _Function(name, begin, _end_of_expression(masked, begin), f"true ? {value} : ", is_expression=True)
-
-
-def _parameters(masked: str, at: int) -> int:
-    """Where the parameters of an arrow begin that stands at this place."""
-    first = max(0, at - _MOST_OF_A_TYPE)
-    found = _BEFORE_ARROW.search(masked[first:at])
-    if not found or not found["closes"]:
-        return first + found.start() if found else at
-    depth = 0
-    for place in range(first + found.start(), -1, -1):
-        depth += (masked[place] == ")") - (masked[place] == "(")
-        if not depth:
-            return place
-    return at
-
-
-def _of_go(masked: str) -> Iterator[_Function]:
-    for head in _GO_HEAD.finditer(masked):
-        after = _closing(masked, head.end() - 1)
-        line = masked.find("\n", after)
-        line = len(masked) if line < 0 else line
-        said = masked[after:line].rstrip()
-        opens = after + (said.rfind("{") if said.endswith("{") else said.find("{"))
-        if "{" not in said:
-            continue
-        name = f"{head['of']}.{head['name']}" if head["of"] else head["name"]
-        result = masked[after:opens].strip()
-        named = _with_names(result)
-        place = (after, opens, f" {named} ") if named != result else None
-        yield _Function(name, opens + 1, _closing(masked, opens) - 1, " if true { return };", result=place)
+def _cut(rule: _Head, head: re.Match[str], behind: re.Match[str], name: str, value: str) -> _Function:
+    """A function, by its head and what stands behind its parameters."""
+    masked, begin = head.string, behind.end()
+    if masked[begin : begin + 1] != "{":
+        return _Function(name, begin, _end_of_expression(masked, begin), f"true ? {value} : ")
+    end = _closing(masked, begin) - 1
+    leaves = rule.leaves(head, behind[0], masked[begin + 1 : end], value)
+    result = _with_names(behind[0].strip()) if rule.leaves is _go_leaves else ""
+    place = (behind.start(), begin, f" {result} ") if result and result != behind[0].strip() else None
+    return _Function(name, begin + 1, end, leaves, place)
 
 
 def _with_names(result: str) -> str:
@@ -286,33 +229,6 @@ def _split(text: str) -> list[str]:
             parts.append(text[at:place].strip())
             at = place + 1
     return [part for part in [*parts, text[at:].strip()] if part]
-
-
-def _of_java(masked: str) -> Iterator[_Function]:
-    classes = [(found["name"], found.end(), _closing(masked, found.end() - 1)) for found in _CLASS.finditer(masked)]
-    for head in _JAVA_HEAD.finditer(masked):
-        behind = _JAVA_RESULT.match(masked, _closing(masked, head.end() - 1))
-        if not behind or head["name"] in _WORDS or head["type"] in _JAVA_NO_TYPES:
-            continue
-        begin = behind.end() + 1
-        owner = next((f"{of}." for of, first, last in reversed(classes) if first <= begin < last), "")
-        zero = _JAVA_ZEROS.get(head["type"], " null")
-        yield _Function(f"{owner}{head['name']}", begin, _closing(masked, begin - 1) - 1, f" if (true) return{zero};")
-
-
-def _of_rust(masked: str) -> Iterator[_Function]:
-    """The functions before a file's own tests, but for those whose result has no type of its own."""
-    impls = [(found["name"], found.end(), _closing(masked, found.end() - 1)) for found in _RUST_IMPL.finditer(masked)]
-    tests = _RUST_TESTS.search(masked)
-    for head in _RUST_HEAD.finditer(masked, 0, tests.start() if tests else len(masked)):
-        after = _closing(masked, head.end() - 1)
-        opens = masked.find("{", after)
-        said = masked[after:opens]
-        if opens < 0 or ";" in said or "impl " in said or "!" in said:
-            continue
-        owner = next((f"{of}." for of, first, last in reversed(impls) if first <= opens < last), "")
-        leaves = " if true { return unsafe { std::mem::zeroed() } }" if "->" in said else " if true { return }"
-        yield _Function(f"{owner}{head['name']}", opens + 1, _closing(masked, opens) - 1, leaves)
 
 
 def _closing(masked: str, at: int) -> int:
