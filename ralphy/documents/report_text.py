@@ -1,4 +1,4 @@
-"""The report as Markdown: REPORT.md, `ralphy report`, and the appendix of QA_REPORT.md and PR.md.
+"""The report in sections, and as Markdown: REPORT.md, `ralphy report`, and the appendix of QA_REPORT.md and PR.md.
 
 Titles, failures and remarks are agents' words: they can make no picture, no HTML, no new section, and no link
 that hides where it leads.
@@ -7,9 +7,11 @@ that hides where it leads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from ralphy.documents.report import Cost, Landed, Need, Report, Row
+from ralphy.documents.report import Cost, Landed, Report, Row
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
 from ralphy.text.plain_text import printable
@@ -30,25 +32,62 @@ _MATRIX = "What proves each criterion"
 _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the report says about one thing: `lines` of a list, or `rows` of a table whose last `numbers` columns are
+    numbers. `above` stands before it."""
+
+    id: str
+    title: str
+    lines: Sequence[str] = ()
+    head: Sequence[str] = ()
+    rows: Sequence[tuple[str, ...]] = ()
+    numbers: int = 0
+    above: str = ""
+
+
+def sections_of(report: Report, clock: Clock) -> Iterator[Section]:
+    """The sections that have something to say, in their order, with moments as `clock` says them."""
+    night = report.night
+    span_of_night = f"From {clock(night.began)} to {clock(night.ended)}: {summary(night)}."
+    decisions = [f"{clock(one.at)} {one.said}" if one.at else one.said for one in report.decisions]
+    sections = (
+        Section("landed", "What landed", head=LANDED, rows=[*landed_rows(report.done)], numbers=5),
+        Section("failed", "What failed", _about(report, report.failed)),
+        Section("rejected", "Rejected attempts", [_rejected(report, turn) for turn in report.rejected[:_MOST_ROWS]]),
+        Section("flagged", "What was flagged", _about(report, report.flagged)),
+        Section("doubts", "What could not be verified", _about(report, report.doubts)),
+        Section("decisions", "Decisions", decisions),
+        Section("proof", _MATRIX, head=MATRIX, rows=[*matrix_rows(report.matrix)]),
+        Section("night", "The night", head=NIGHT, rows=[*night_rows(report, clock)], above=span_of_night),
+        Section("cost", "Cost", head=COST, rows=[*cost_rows(report)], numbers=7),
+    )
+    return (one for one in sections if one.lines or one.rows)
+
+
+def tables_of(report: Report, clock: Clock) -> list[dict[str, Any]]:
+    """The tables that the dashboard shows."""
+    return [asdict(one) for one in sections_of(report, clock) if one.id in ("night", "cost", "proof")]
+
+
 def in_markdown(report: Report, clock: Clock) -> str:
-    """The whole report, with moments as `clock` says them; a section that has nothing to say is left out."""
+    """The whole report."""
+    needs = [line for need in report.waits for line in (f"- {_plain(need.said)}", f"  - {_plain(need.do)}")]
     blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed", _plain(report.state)]
     blocks += [NOTE] if report.is_rehearsed else []
-    blocks += _section("What waits for you", _need_lines(report.waits))
-    blocks += _section("What landed", _table(LANDED, landed_rows(report.done), 5))
-    for _, title, lines in lists(report, clock):
-        blocks += _section(title, [f"- {_plain(line)}" for line in lines])
-    blocks += _section(_MATRIX, _table(MATRIX, matrix_rows(report.matrix)))
-    blocks += _section("The night", _night_lines(report, clock))
-    blocks += _section("Cost", _table(COST, cost_rows(report), 7))
-    blocks.append(f"## Next\n\n    {' '.join(report.next.split())}" if report.next else "")
+    blocks += ["## What waits for you", "\n".join(needs)] if needs else []
+    for section in sections_of(report, clock):
+        listed = [f"- {_plain(line)}" for line in section.lines]
+        blocks += [f"## {section.title}", section.above, "\n".join(listed or _table(section))]
+    blocks += ["## Next", f"    {' '.join(report.next.split())}"] if report.next else []
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def with_appendix(text: str, rows: Sequence[Row]) -> str:
     """A document with the matrix behind it, in place of the one that it may have had."""
-    own, lines = without_appendix(text), _table(MATRIX, matrix_rows(rows))
-    return "\n\n".join([own, *([f"{_HEAD}{_MATRIX}\n\n" + "\n".join(lines)] if lines else [])]) + "\n"
+    matrix = Section("proof", _MATRIX, head=MATRIX, rows=[*matrix_rows(rows)])
+    appendix = [f"{_HEAD}{_MATRIX}", "\n".join(_table(matrix))] if rows else []
+    return "\n\n".join([without_appendix(text), *appendix]) + "\n"
 
 
 def without_appendix(text: str) -> str:
@@ -69,18 +108,6 @@ def result(turn: Turn) -> str:
     if turn.landed:
         return "landed"
     return turn.outcome.replace("_", " ") if turn.outcome else "at work"
-
-
-def lists(report: Report, clock: Clock) -> list[tuple[str, str, list[str]]]:
-    """(id, title, lines) of what the report has as lists."""
-    decisions = [f"{clock(one.at)} {one.said}" if one.at else one.said for one in report.decisions]
-    return [
-        ("failed", "What failed", _about(report, report.failed)),
-        ("rejected", "Rejected attempts", [_rejected(report, turn) for turn in report.rejected[:_MOST_ROWS]]),
-        ("flagged", "What was flagged", _about(report, report.flagged)),
-        ("doubts", "What could not be verified", _about(report, report.doubts)),
-        ("decisions", "Decisions", decisions),
-    ]
 
 
 def landed_rows(done: Sequence[Landed]) -> Rows:
@@ -126,31 +153,13 @@ def _rejected(report: Report, turn: Turn) -> str:
     return f"{report.named(turn.of)}, attempt {turn.attempt} ({turn.model}): {said}{look}"
 
 
-def _night_lines(report: Report, clock: Clock) -> list[str]:
-    night = report.night
-    if not night.turns:
-        return []
-    head = f"From {clock(night.began)} to {clock(night.ended)}: {summary(night)}."
-    return [head, "", *_table(NIGHT, night_rows(report, clock))]
-
-
-def _need_lines(needs: Iterable[Need]) -> list[str]:
-    return [line for need in needs for line in (f"- {_plain(need.said)}", f"  - {_plain(need.do)}")]
-
-
-def _section(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {title}\n\n" + "\n".join(lines)] if lines else []
-
-
-def _table(columns: Sequence[str], rows: Rows, right: int = 0) -> list[str]:
-    """A table whose last `right` columns are numbers; nothing without a row."""
-    found = list(rows)
-    rule = ["---"] * (len(columns) - right) + ["---:"] * right
-    lines = [f"| {' | '.join(columns)} |", f"|{'|'.join(rule)}|"]
-    lines += ["| " + " | ".join(_plain(cell[:300]) for cell in row) + " |" for row in found[:_MOST_ROWS]]
-    more = [f"… and {len(found) - _MOST_ROWS} more", *[""] * (len(columns) - 1)]
-    lines += [f"| {' | '.join(more)} |"] if len(found) > _MOST_ROWS else []
-    return lines if found else []
+def _table(section: Section) -> list[str]:
+    width, rows = len(section.head), section.rows
+    rule = ["---"] * (width - section.numbers) + ["---:"] * section.numbers
+    lines = [f"| {' | '.join(section.head)} |", f"|{'|'.join(rule)}|"]
+    lines += ["| " + " | ".join(_plain(cell[:300]) for cell in row) + " |" for row in rows[:_MOST_ROWS]]
+    more = [f"… and {len(rows) - _MOST_ROWS} more", *[""] * (width - 1)]
+    return [*lines, f"| {' | '.join(more)} |"] if len(rows) > _MOST_ROWS else lines
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ralphy.cli.dashboard.board import Board
 from ralphy.cli.status.inbox import SECTIONS
-from ralphy.documents.report_page import values_of
+from ralphy.documents.report_text import tables_of
 from tests.cli.a_night import the_morning
 
 BEGAN = 1_795_390_200.0
@@ -80,7 +80,7 @@ def a_board() -> Board:
         "questions": [{"key": "US-005", "title": _TITLES[4], "question": "Which address sends the link? There is none "
                        "in the settings, and SPEC.md names none."}],
         "budget": {"cost_usd": 3.12, "max_cost_usd": 20.0, "calls_left": 37, "runs": 14, "max_runs": 50},
-        "report": json.loads(json.dumps(values_of(the_morning(), lambda at: time.strftime("%H:%M", time.gmtime(at))))),
+        "report": json.loads(json.dumps(tables_of(the_morning(), lambda at: time.strftime("%H:%M", time.gmtime(at))))),
         "jobs": 3, "next_command": "ralphy loop login",
     }  # fmt: skip
 

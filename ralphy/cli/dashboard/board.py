@@ -21,7 +21,7 @@ from ralphy.cli.status.look import standing
 from ralphy.cli.status.moments import minute
 from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of, open_questions
-from ralphy.documents.report_page import values_of
+from ralphy.documents.report_text import tables_of
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
@@ -128,7 +128,7 @@ def _detail(call: Invocation, name: str) -> Board:
             "gate": gate,
             "questions": asked,
             "budget": _budget(w, snapshot),
-            "report": values_of(report, minute),
+            "report": tables_of(report, minute),
             "jobs": w.config.lanes.jobs,
             "next_command": report.next,
         }  # fmt: skip

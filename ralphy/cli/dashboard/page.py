@@ -15,7 +15,7 @@ from ralphy.text.durations import span
 from ralphy.text.tone import OF_STATUS
 
 # The ids of their places in index.html, and the names of their macros.
-_PARTS = ("inbox", "head", "needs", "agents", "figures", "stories", "night", "tables")
+_PARTS = ("inbox", "head", "needs", "agents", "figures", "stories", "tables")
 
 
 def parts_of(board: Board) -> dict[str, str]:
