@@ -134,9 +134,8 @@ def named(dotted: str) -> Field:
     known = all_fields()
     if dotted in known:
         return known[dotted]
-    inside = [name for name in known if name.startswith(f"{dotted}.")]
-    if inside:
-        raise InvalidInput(f"{dotted} is a section, not a setting", hint=f"in it: {', '.join(inside)}")
+    if any(name.startswith(f"{dotted}.") for name in known):
+        raise InvalidInput(f"{dotted} is a section, not a setting", hint=f"its settings: ralphy config show {dotted}")
     raise InvalidInput(f"{dotted!r} is not a setting", hint=_did_you_mean(dotted, known) or "ralphy config show")
 
 

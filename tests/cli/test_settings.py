@@ -22,6 +22,14 @@ def test_every_setting_is_shown_with_where_it_comes_from(made: Make, monkeypatch
     assert ["limits.max_attempts", "3", ".ralphy/config.yaml:3"] in rows
     assert call("config")[1] == call("config", "show")[1]
     assert call("config", "get", "limits.max_attempts")[1] == "3\n"
+    shown = call("config", "show", "limits")[1].splitlines()
+    assert shown and all(line.startswith("limits.") for line in shown)
+    assert call("config", "show", "limits.max_attempts", "--origin")[1].split() == rows[rows.index(
+        ["limits.max_attempts", "3", ".ralphy/config.yaml:3"])]  # fmt: skip
+    code, _, err = call("config", "get", "limits")
+    assert (code, err.splitlines()[-1]) == (3, "  hint: its settings: ralphy config show limits")
+    assert call("config", "show", "login")[1] == call("config", "show")[1]
+    assert call("config", "show", "limts")[0] == 2
 
 
 def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:

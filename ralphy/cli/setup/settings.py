@@ -12,7 +12,7 @@ import click
 
 from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
-from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.options import Invocation, feature_argument, features_begun, with_options
 from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.validity import CONFIG_BYTES, all_files, report
 from ralphy.config.edit import with_setting
@@ -40,16 +40,20 @@ key_argument = click.argument("key", shell_complete=_settings_begun)
 
 
 @config.command("show")
-@feature_argument
+@click.argument("word", required=False, metavar="[FEATURE | KEY]", shell_complete=features_begun)
 @click.option("--origin", is_flag=True, help="Show where each value comes from.")
 @with_options
-def show(call: Invocation, feature: str | None, origin: bool) -> int:
-    """Show every setting that is in force, for the repository or a FEATURE.
+def show(call: Invocation, word: str | None, origin: bool) -> int:
+    """Show every setting that is in force, for the repository or a FEATURE; or one KEY, or a section, such as limits.
 
     Later places win: default, your own file, .ralphy/config.yaml, the feature's, RALPHY_<SECTION>_<KEY>.
     """
+    named_ones = [name for name in all_fields() if f"{name}.".startswith(f"{word}.")]
+    feature = word if word and (not named_ones or call.is_feature(word)) else None
     found = _in_force(call, feature)
     values = _values(found.config)
+    if feature != word:
+        values = {name: values[name] for name in named_ones}
     width = max(map(len, values))
     lines = [f"{name:<{width}}  {flow(value)}" for name, value in values.items()]
     if origin:
