@@ -23,7 +23,7 @@ from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
 from ralphy.text.nearest import nearest
-from ralphy.text.strict_json import shown
+from ralphy.text.strict_json import escaped, shown
 
 Place = tuple[str | int, ...]
 
@@ -141,14 +141,15 @@ def named(dotted: str) -> Field:
 
 def unknown(dotted: str, siblings: Iterable[str], inner: Place = ()) -> UnfitError:
     """A name that is none, with the closest one of its `siblings`."""
-    key = dotted.rpartition(".")[2]
-    hint = _did_you_mean(key, siblings) or f"known here: {', '.join(siblings)}"
+    section, dot, key = dotted.rpartition(".")
+    hint = _did_you_mean(key, siblings, section + dot) or f"known here: {', '.join(siblings)}"
     return UnfitError(f"{short(dotted)} is not a setting", hint, inner)
 
 
-def _did_you_mean(key: str, siblings: Iterable[str]) -> str:
+def _did_you_mean(key: str, siblings: Iterable[str], section: str = "") -> str:
     in_a_section = next((name for name in all_fields() if name.endswith(f".{key}")), "")
-    near = _ELSEWHERE.get(key) or nearest(key, siblings) or in_a_section
+    sibling = nearest(key, siblings)
+    near = _ELSEWHERE.get(key) or (sibling and section + sibling) or in_a_section
     return f'did you mean "{near}"?' if near else ""
 
 
@@ -216,7 +217,10 @@ def short(value: object) -> str:
     """A value as an error shows it."""
     if isinstance(value, dict):
         return "a mapping"
-    return "a list" if isinstance(value, (list, tuple)) else shown(value, 40)
+    if not isinstance(value, (list, tuple)):
+        return shown(value, 40)
+    text = escaped(flow(value))
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def parse_words(field: Field, text: str) -> object:

@@ -44,7 +44,9 @@ def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: p
     before = file.read_bytes()
     for key, value, said in (
         ("limits.max_attempts", "none", "a whole number"), ("gates.qa", "robot", '"human" or "auto"'),
-        ("checks", "[{name: t}]", "VALUE:1: checks[0] has no run"), ("models.implementation", "[a", "is not YAML"),
+        ("checks", "[{name: t}]", "ralphy: checks[0] has no run"),
+        ("models.implementation", "[a", "ralphy: the value of models.implementation is not YAML: "),
+        ("notify.events", "a,b", "notify.events is [a, b], must be a list of gate, "),
         ("models.qa", "sonnet; rm -rf /", "models.qa is "), ("models.pr", "sonet", "agent.preset"),
     ):  # fmt: skip
         code, _, err = call("config", "set", key, value)
@@ -73,4 +75,4 @@ def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatc
     code, _, err = call("config", "check")
     assert code == 3
     assert '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting' in err
-    assert 'did you mean "max_attempts"?' in err
+    assert 'did you mean "limits.max_attempts"?' in err

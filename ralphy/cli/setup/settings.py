@@ -131,11 +131,13 @@ def set_(call: Invocation, key: str, value: str) -> int:
 def _typed(field: Field, text: str) -> Any:
     """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets."""
     is_yaml = field.kind.startswith("tuple") and text.lstrip().startswith(("[", "{"))
-    document = parse(text.encode(), "VALUE") if is_yaml or field.dotted == "checks" else None
     try:
-        return accept(field, document.root if document else parse_words(field, text))
+        is_yaml = is_yaml or field.dotted == "checks"
+        return accept(field, parse(text.encode(), "").root if is_yaml else parse_words(field, text))
     except UnfitError as error:
-        raise error.at(f"VALUE:{document.lines[error.inner]}" if document else "") from None
+        raise error.at("") from None
+    except InvalidInput as error:  # of YAML: it stands in no file
+        raise InvalidInput(f"the value of {field.dotted} {error.what}", hint=error.hint) from None
 
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:
