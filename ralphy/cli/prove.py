@@ -38,10 +38,9 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     call.require_trusted()
     rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
     if not rows and if_any:
-        return call.output.answer("prove", "no story landed there", stories=[])
+        return call.output.answer("prove", _none(what, only), stories=[])
     if not rows:
-        raise NotFound(f"no story {only} landed there" if only else "no story landed there",
-                       hint="name a feature or a range: ralphy prove main..HEAD")  # fmt: skip
+        raise NotFound(_none(what, only), hint="name a feature or a range: ralphy prove main..HEAD")
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
         proofs += _proved(call, name, [one for feature, one in rows if feature == name], by_parts=by_parts)
@@ -50,6 +49,12 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     flagged = sum(1 for row in proofs if row["flags"])
     return call.output.answer("prove", f"{total}, {flagged} flagged" if flagged else total,
                               ExitCode.STORIES_OPEN if failed else ExitCode.DONE, stories=proofs)  # fmt: skip
+
+
+def _none(what: str | None, story: str | None) -> str:
+    """That no story landed, and where none did."""
+    named = f"in the range {what}" if ".." in (what or "") else f"in a feature called {what!r}"
+    return f"no story {f'{story} ' if story else ''}landed {named if what else 'on top of the base branch'}"
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:

@@ -23,6 +23,7 @@ from ralphy.cli.options import (
 from ralphy.cli.output import without_secrets
 from ralphy.cli.run.run_lines import RunLines
 from ralphy.cli.status.moments import second
+from ralphy.cli.stories.story import features_with
 from ralphy.cli.terminal import clean
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.view.status import iso
@@ -155,6 +156,9 @@ def attempts() -> None:
 def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
     features, story_id = _addressed(call, story, feature)
+    names: list[str | None] = [one.name for one in features]
+    if story_id and not any(kept(call.repository(), one.name, story_id) for one in features):
+        names = features_with(call, names, story_id)
 
     def show(name: str | None) -> int:
         found = kept(call.repository(), name or "", story_id)
@@ -162,7 +166,7 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
         said = [*heading, *(map(_described, found) if found else ["no attempts kept"])]
         return call.output.answer("attempts", said, feature=name, attempts=[_row(attempt) for attempt in found])
 
-    return for_each(call, [one.name for one in features], show)
+    return for_each(call, names, show)
 
 
 def _row(attempt: KeptAttempt) -> dict[str, Any]:

@@ -110,7 +110,8 @@ def test_with_several_features_json_is_a_line_for_each_and_a_story_is_named_in_e
     assert [row["feature"] for row in call.json("status")[1]["features"]] == ["csv", "login", "tax"]
     told = {call("story", "show", *words)[:2] for words in (["US-001", "csv"], ["csv", "US-001"], ["csv/US-001"])}
     assert len(told) == 1 and next(iter(told))[0] == ExitCode.DONE
-    assert call("story", "show", "US-009")[0] == ExitCode.NOT_FOUND
+    assert call("story", "show", "US-009")[0] == call("attempts", "US-009")[0] == ExitCode.NOT_FOUND
+    assert call("attempts", "US-001")[1].count("no attempts kept") == 3
     assert call("logs", "csv", "US-001")[0] == call("logs", "US-001", "csv")[0] == ExitCode.NOT_FOUND
 
 

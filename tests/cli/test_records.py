@@ -195,7 +195,8 @@ def test_attempts_are_listed_with_why_they_did_not_count(broken_once: tuple[Proj
     out = call("attempts", "login/US-001")[1]
     assert out.startswith("US-001 attempt 1  ")
     assert "refs/ralphy/login/US-001/attempt-1" in out
-    assert call("attempts", "US-002")[1] == "no attempts kept\n"
+    code, value = call.json("attempts", "US-002")
+    assert (code, value["error"]["hint"]) == (2, "did you mean US-001?")
 
 
 def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_counted_anew(made: Make) -> None:

@@ -86,6 +86,9 @@ def test_an_unknown_story_is_2_and_the_near_one_is_named(made: Make) -> None:
     for verb in ("show", "start", "done", "fail", "reset"):
         code, value = call.json("story", verb, "us-001")
         assert (verb, code, value["error"]["hint"]) == (verb, 2, "did you mean US-001?")
+    for meant, near in (("us-001", "US-001"), ("US-01", "US-001"), ("sepc", "spec")):
+        code, value = call.json("redo", meant)
+        assert (meant, code, value["error"]["hint"]) == (meant, 3, f"did you mean {near}?")
     assert project.read("prd.json") == before
 
 

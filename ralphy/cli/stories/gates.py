@@ -25,6 +25,7 @@ from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
 from ralphy.pipeline.story_changes import Changed
+from ralphy.text.nearest import nearest
 
 
 @click.command("approve")
@@ -163,7 +164,9 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
             keep(w, s, new)
             said = new.said
         else:
-            raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story", hint="ralphy status")
+            near = nearest(target, [*(story.id for story in s.prd.stories), *named])
+            raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story of {s.feature}",
+                               hint=f"did you mean {near}?" if near else f"ralphy story list {s.feature}")  # fmt: skip
     return call.output.answer("redo", said, target=target, said=said)
 
 

@@ -95,15 +95,21 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show a story: its fields, evidence, commit and kept attempts. Several features may have one of that id."""
     story_id, feature = named_story(call, story_id, feature)
     names = call.meant(feature)
-    holding = names if len(names) == 1 else [name for name in names if _has_story(call, name, story_id)]
-    if not holding:
-        raise NotFound(f"no open feature has a story {story_id!r}", hint="ralphy story list")
+    holding = features_with(call, names, story_id)
     return for_each(call, holding, lambda name: _show(call, name, story_id, is_one=len(names) == 1))
 
 
-def _has_story(call: Invocation, feature: str | None, story_id: str) -> bool:
-    with call.seen(feature) as (_, s):
-        return any(one.id == story_id for one in s.prd.stories)
+def features_with(call: Invocation, names: Sequence[str | None], story_id: str) -> list[str | None]:
+    """Those of the features that have the story. Raises NotFound where none has it."""
+    holding = []
+    for name in names:
+        with call.seen(name) as (_, s):
+            if len(names) == 1:
+                found_in(s.prd, story_id, s.feature)
+            holding += [name] if any(one.id == story_id for one in s.prd.stories) else []
+    if not holding:
+        raise NotFound(f"no open feature has a story {story_id!r}", hint="ralphy story list")
+    return holding
 
 
 def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
