@@ -313,6 +313,9 @@ def test_a_gate_is_told_approved_in_one_line_and_a_rejection_names_remarks_or_th
         assert (words, code, "--end" in err) == (words, 3, True)
     assert not (project.folder / "REJECTED").exists()
     assert call("approve") == (0, "login: APPROVED written; then: ralphy start login\n", "")
+    code, _, err = call("reject", "-m", "smaller")
+    assert (code, err) == (0, "the approval that was not taken up yet is withdrawn\n")
+    assert ((project.folder / "APPROVED").exists(), project.read("REJECTED")) == (False, "smaller")
 
 
 def test_a_document_that_was_edited_at_its_gate_can_be_approved(made: Make) -> None:

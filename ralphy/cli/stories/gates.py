@@ -82,6 +82,10 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
         if seen and seen != gate_digest(w, s, gate):
             raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
         replace_file(w.feature.file(marker), _beside_pending(w, marker, text).encode(), durable=False)
+        approved = w.feature.file("APPROVED")
+        if marker == "REJECTED" and approved.is_file():
+            approved.unlink(missing_ok=True)
+            call.output.note("the approval that was not taken up yet is withdrawn")
     return s.feature, gate
 
 
