@@ -35,6 +35,17 @@ _SYNTAX_HINTS = (
     ("None", "write null"),
 )
 
+# What Python's reader of JSON says -> the words before what stands there.
+_SYNTAX_WORDS = {
+    "Expecting value": "expected a value, found",
+    "Expecting property name enclosed in double quotes": "expected a name in double quotes, found",
+    "Expecting ':' delimiter": "expected a colon, found",
+    "Expecting ',' delimiter": "expected a comma or a closing bracket, found",
+    "Unterminated string starting at": "a text without a closing quote:",
+    "Invalid control character at": "a text with a line break or a tab, before",
+    "Extra data": "expected the end of the file, found",
+}
+
 
 class _RefusedError(Exception):
     """JSON that others may read differently: what it is, a hint, and how to find its line in the text."""
@@ -163,7 +174,8 @@ def _syntax_error(error: json.JSONDecodeError, where: str) -> InvalidInput:
     hint = next((hint for start, hint in _SYNTAX_HINTS if rest.startswith(start)), "")
     if not hint and before.endswith(",") and rest[:1] in ("]", "}"):
         hint = "remove the comma before it"
-    near = f"near {escaped(rest.split()[0])}" if rest.strip() else "at the end"
-    said = error.msg[:1].lower() + error.msg[1:].removesuffix(" at").removesuffix(" starting")
-    what = f"is not JSON: {said}, {near} (column {error.colno})"
-    return InvalidInput(what, where=f"{where}:{error.lineno}", hint=hint)
+    found, line = f"{escaped(rest.split()[0])} (column {error.colno})" if rest.strip() else "", error.lineno
+    if not found:  # the line is the last one with something on it
+        found, line = "the end of the file", error.doc.count("\n", 0, len(error.doc.rstrip())) + 1
+    said = _SYNTAX_WORDS.get(error.msg) or f"{error.msg[:1].lower()}{error.msg[1:]}, near"
+    return InvalidInput(f"is not JSON: {said} {found}", where=f"{where}:{line}", hint=hint)

@@ -114,6 +114,23 @@ def test_what_is_not_json_is_refused_with_its_line_and_a_hint(text: str, line: i
     assert error.hint == hint
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a":\n\n', "1: is not JSON: expected a value, found the end of the file"),
+        ('{"a": tru}', "1: is not JSON: expected a value, found tru} (column 7)"),
+        ('{"a": 1\n"b": 2}', '2: is not JSON: expected a comma or a closing bracket, found "b": (column 1)'),
+        ('{"a" 1}', "1: is not JSON: expected a colon, found 1} (column 6)"),
+        ("{a: 1}", "1: is not JSON: expected a name in double quotes, found a: (column 2)"),
+        ('{"a": "x', '1: is not JSON: a text without a closing quote: "x (column 7)'),
+        ('{"a": "x\ny"}', '1: is not JSON: a text with a line break or a tab, before y"} (column 9)'),
+        ("{}\n{}", "2: is not JSON: expected the end of the file, found {} (column 1)"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(text: str, said: str) -> None:
+    assert str(refusal(text.encode())) == f"prd.json:{said}"
+
+
 def test_dump_is_indented_keeps_the_order_and_refuses_what_parse_could_not_have_given() -> None:
     assert dump({"b": ["é"], "a": {}}) == '{\n  "b": [\n    "é"\n  ],\n  "a": {}\n}\n'.encode()
     for value in ({1: "one"}, ["\ud800"], [2**64]):
