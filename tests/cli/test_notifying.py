@@ -196,7 +196,16 @@ def test_without_a_receiver_it_says_what_to_set(made: Make) -> None:
     _, call = made(story("US-001"))
     for words in (("notify",), ("notify", "--test")):
         code, out, _ = call(*words)
-        assert (code, "ralphy config set notify.webhook" in out) == (0, True)
+        assert (code, "/ralphy/config.yaml: notify: {webhook: https://example.org/ralphy}" in out) == (0, True)
+
+
+def test_a_receiver_that_only_the_repository_sets_is_said_not_to_be_accepted(made: Make) -> None:
+    project, call = made(story("US-001"), notify={"command": ["cat"]})
+    project.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    code, out, _ = call("notify")
+    assert (code, "sets notify.command, which you have not accepted" in out, "ralphy trust" in out) == (0, True, True)
+    assert call("trust")[0] == 0
+    assert call("notify")[1] == "command: set\n"
 
 
 def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line(made: Make, tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.run.narrator import tell_event
+from ralphy.config.load import user_file
 from ralphy.config.values import Notify
+from ralphy.engine.view.project_settings import SETTINGS
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.git.commands import Repository
@@ -19,11 +21,6 @@ from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
 from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.notices import Notice, notice_of
-
-_NOBODY = """\
-nobody is told yet: no receiver is set, and there is no terminal whose bell could ring
-  hint: ralphy config set notify.webhook https://example.org/ralphy
-        (or notify.command, notify.apprise: docs/notifications.md)"""
 
 
 def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
@@ -102,19 +99,31 @@ def _bell(call: Invocation) -> Callable[[], None] | None:
 @click.option("--test", "tests", is_flag=True, help="Send a message to each of them now.")
 @with_options
 def notify(call: Invocation, tests: bool) -> int:
-    """The settings `notify` say who, what and when: see docs/notifications.md. A receiver that fails ends --test with
-    5. Where none is set, it says how to set one.
+    """The settings `notify` say who, what and when. A receiver that fails ends --test with 5. Where none is set, it
+    says how to set one.
     """
-    settings = call.settings().config.notify
+    loaded = call.settings()
+    settings = loaded.config.notify
     found = _receivers(call, call.repository(), settings)
     if not found:
-        return call.output.answer("notify", _NOBODY, receivers=[], events=list(settings.events))
+        return call.output.answer("notify", _nobody(loaded.untrusted), receivers=[], events=list(settings.events))
     rows = [(one.name, _tried(one) if tests else "") for one in found]
     wrong = [name for name, error in rows if error]
     said = [f"{name}: {error or ('delivered' if tests else 'set')}" for name, error in rows]
     return call.output.answer("notify", said, ExitCode.ENVIRONMENT if wrong else ExitCode.DONE,
                               receivers=[{"name": name, "error": error or None} for name, error in rows],
                               events=list(settings.events))  # fmt: skip
+
+
+def _nobody(untrusted: Iterable[str]) -> str:
+    """That nobody is told, and what to do: accept what the repository names, or name a receiver. An address often holds
+    a token: it belongs into the person's own file, which is in no repository."""
+    if names := [name for name in untrusted if name.startswith("notify.")]:
+        return (f"nobody is told yet: this repository sets {', '.join(names)}, which you have not accepted\n"
+                "  hint: read .ralphy/config.yaml; to accept its settings: ralphy trust")  # fmt: skip
+    return ("nobody is told yet: no receiver is set, and there is no terminal whose bell could ring\n"
+            f"  hint: write into {user_file(os.environ) or SETTINGS}: notify: {{webhook: https://example.org/ralphy}} "
+            "(or command, or apprise)")  # fmt: skip
 
 
 def _tried(receiver: Receiver) -> str:
