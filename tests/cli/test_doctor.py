@@ -314,6 +314,7 @@ def test_settings_that_cannot_be_read_are_a_failure_and_the_rest_is_looked_at_al
     assert (code, found["settings"]["state"]) == (5, "fail")
     assert ".ralphy/config.yaml:1" in found["settings"]["said"]
     assert found["disk"]["state"] == "ok"
+    assert [name for name, one in found.items() if one["state"] == "fail"] == ["settings"]
 
 
 def test_outside_of_a_repository_the_programs_are_looked_at(

@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.cli.conftest import Make
@@ -55,7 +56,7 @@ def test_idle_sleep_is_held_off_while_agents_work_and_said_once(made: Make, log:
 
 
 def test_it_is_not_where_the_settings_say_so_and_where_it_is_not_possible_doctor_says_why(
-    made: Make, log: Path
+    made: Make, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, call = made(story("US-001"), limits={"keep_awake": False})
 
@@ -63,8 +64,14 @@ def test_it_is_not_where_the_settings_say_so_and_where_it_is_not_possible_doctor
 
     assert (project.landed(), SAID in said, log.exists()) == (["login/US-001"], False, False)
     log.with_suffix("").write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 1\n", encoding="utf-8")
-    found = {row["name"]: row for row in call.json("doctor")[1]["checks"]}["sleep"]
-    assert found["said"] == "idle sleep cannot be held off: systemd-inhibit: Failed to connect to bus"
+    why = "systemd-inhibit: Failed to connect to bus"
+    for battery, found in (
+        (None, ("ok", f"no battery: idle sleep is unlikely, and not held off ({why})")),
+        (object(), ("warn", f"idle sleep cannot be held off: {why}")),
+    ):
+        monkeypatch.setattr(psutil, "sensors_battery", lambda battery=battery: battery, raising=False)
+        row = call.findings()["sleep"]
+        assert (row["state"], row["said"]) == found
 
 
 def test_it_ends_at_a_gate_and_with_a_ralphy_that_is_killed(tmp_path: Path, log: Path) -> None:

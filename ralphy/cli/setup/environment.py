@@ -129,10 +129,10 @@ def _sleep(place: Place) -> Finding:
     awake.close()
     if is_held:
         return Finding(f"{awake.program} holds off idle sleep while there is work")
-    said = f"idle sleep cannot be held off: {awake.why_not}"
     if not hasattr(psutil, "sensors_battery") or psutil.sensors_battery() is None:
-        return Finding(said)
-    return warn(said, "turn off automatic suspend in the power settings, for the night")
+        return Finding(f"no battery: idle sleep is unlikely, and not held off ({awake.why_not})")
+    return warn(f"idle sleep cannot be held off: {awake.why_not}",
+                "turn off automatic suspend in the power settings, for the night")  # fmt: skip
 
 
 def _lock(place: Place) -> Finding:

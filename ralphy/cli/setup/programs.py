@@ -153,12 +153,12 @@ def _agent(place: Place) -> Finding:
     return Finding(f"{text} ({path}){f'; tested with {NAMES}' if is_claude else ''}")
 
 
-def _login(place: Place) -> Finding:
+def _login(place: Place) -> Finding | None:
     """Does the agent's program say that it is logged in? It asks nobody, and costs nothing."""
     own = preset_of(place.config.agent.preset)
     path = program_at(own.command[0], place.repository.root, place.env) if own.asks_login else None
     if place.config.agent.command != own.command or not path or _in_the_checkout(place, path):
-        return Finding("not checked")
+        return None
     if key := next((name for name in own.keys if place.env.get(name)), ""):
         return Finding(f"by {key}")
     code, text = _answer((str(path), *own.asks_login), Path("/"), _outside(place))
