@@ -223,6 +223,7 @@ def test_all_features_stand_in_an_inbox_with_what_to_type(made: Make) -> None:
         ({"status": "waiting", "waiting_until": "2030-01-01T00:00:00Z"}, "waiting", "ralphy why login"),
         ({"status": "waiting"}, "needs_you", "ralphy why login"),
         ({"status": "failed"}, "needs_you", "ralphy status login"),
+        ({"status": "failed", "phase": "IDLE"}, "needs_you", "ralphy validate login"),
         ({"status": "stopped", "circuit_breaker": {"state": "OPEN"}, "waiting_until": "2030-01-01T00:00:00Z"},
          "needs_you", "ralphy reset-circuit login"),
         ({"status": "ready", "life": "published"}, "done", "ralphy report login"),

@@ -42,7 +42,7 @@ def at_gate(v: Mapping[str, Any]) -> bool:
 
 def _answer(v: Mapping[str, Any]) -> str:
     name = v["feature"]
-    if "error" in v:
+    if "error" in v or v.get("phase") == "IDLE":  # no PRD.md, or one that says too little
         return f"ralphy validate {name}"
     if v.get("phase") == "AWAITING_CLARIFICATION":
         return f"ralphy clarify {name}"
