@@ -47,6 +47,8 @@ class Group(click.Group):
             instead = self.instead_of(args[0])
             near = "" if instead else nearest(args[0], self.list_commands(ctx))
             meant = f" Did you mean {near!r}?" if near else f" Did you mean: {instead}?" if instead else ""
+            if not meant and ctx.parent:
+                meant = f" There are: {', '.join(self.list_commands(ctx))}."
             ctx.fail(f"No such command {args[0]!r}.{meant}")
         return args[0], command, args[1:]
 

@@ -60,7 +60,7 @@ def _lines(found: Statistics) -> Iterator[str]:
         yield f"Each      {attempts:.1f} attempts, {span(found.seconds / found.landed)} and ${each:.2f} on average"
     if found.forecast[0]:
         (number, said_s, said), (_, was_s, was) = found.forecast, found.outcome
-        yield (f"Forecast  {span(said_s)} and ${said:.2f} for {number} stories; "
+        yield (f"Forecast  {span(said_s)} and ${said:.2f} for {number} {'story' if number == 1 else 'stories'}; "
                f"it took {span(was_s)} and ${was:.2f}")  # fmt: skip
     nights = [(minute(one.began), span(one.ended - one.began), str(one.runs),
                f"{one.landed} of {one.tried}", f"${one.cost_usd:.2f}")

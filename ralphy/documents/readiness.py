@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ralphy.errors import InvalidInput
 from ralphy.text.markdown import ITEM, outside_fences
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
@@ -13,6 +14,13 @@ _OBJECTIVE = re.compile(
     r"\b(?<!non-)(?<!non )(?:objecti(?:ve|f)s?|goals?|purpose|aims?|buts?|overview|summary|introduction|problem|vision|"
     r"motivation|description|background|ziele?|zweck|objetivos?|obiettiv[oi])\b", re.I,
 )  # fmt: skip
+
+
+def require_ready(text: str, where: str) -> None:
+    """Raises InvalidInput with file and line of what a PRD.md lacks."""
+    if found := faults(text):
+        raise InvalidInput("\n".join(f"{where}:{fault}" for fault in found),
+                           hint=f'edit {where}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
 
 
 def faults(text: str) -> list[str]:

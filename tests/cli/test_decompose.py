@@ -74,7 +74,7 @@ def test_what_cannot_be_decomposed_is_said_and_nothing_is_made(made: Make) -> No
     (project.repo / "empty.md").write_text("words\n")
     assert call("decompose", "none.md")[0] == ExitCode.NOT_FOUND
     code, _, err = call("decompose", "empty.md")
-    assert code == ExitCode.INVALID and "empty.md: 1: no title" in err
+    assert code == ExitCode.INVALID and "empty.md:1: no title" in err
     code, _, err = call("decompose", "IDEA.md", "--name", "login")
     assert code == ExitCode.CONFLICT and "--name NAME" in err
     code, value = call.json("decompose", "IDEA.md", "--dry-run", "--granularity", "large")

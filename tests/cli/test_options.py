@@ -236,6 +236,7 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
     for typed, meant in MEANT.items():
         code, _, err = call(*typed.split())
         assert (typed, code, "Did you mean" in err, meant in err) == (typed, 3, bool(meant), True)
+    assert "No such command 'story'. There are: show." in call("prompt", "story")[2]
 
 
 def test_an_error_says_what_to_do(made: Make) -> None:

@@ -12,8 +12,8 @@ from ralphy.cli.options import Amount, Invocation, with_options
 from ralphy.cli.run.drivers import drive
 from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.ralph_sh import write_script
-from ralphy.documents.readiness import faults
-from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.documents.readiness import require_ready
+from ralphy.errors import Conflict, ExitCode, NotFound
 from ralphy.files.atomic import read_text
 from ralphy.files.safe_open import read_bounded
 from ralphy.pipeline.model import Story
@@ -47,8 +47,8 @@ def decompose(
     if granularity:
         call.flags["stories.granularity"] = granularity
     config = call.settings().config
-    if config.verify.prd == "reject" and (found := faults(text)):
-        raise InvalidInput("; ".join(found), where=prd)
+    if config.verify.prd == "reject":
+        require_ready(text, prd)
     features = repository.root / config.project.features_dir
     feature = name or _name(features, call.directory / prd, text)
     is_new = _is_new(features / feature, text)

@@ -16,9 +16,9 @@ from ralphy.config.load import load
 from ralphy.config.trust import accept
 from ralphy.documents.feature_folder import ignored, listed, misnamed
 from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
-from ralphy.documents.readiness import faults
+from ralphy.documents.readiness import require_ready
 from ralphy.engine.workspace.workspace import fixed_base
-from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.errors import ExitCode, NotFound, RalphyError
 from ralphy.files.git_places import find_root
 from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import walk
@@ -175,9 +175,7 @@ def _stories(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
-    if found := faults(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace")):
-        raise InvalidInput("\n".join(f"{shown}:{fault}" for fault in found),
-                           hint=f'edit {shown}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
+    require_ready(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"), shown)
     return "ready"
 
 
