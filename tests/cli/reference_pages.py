@@ -183,8 +183,14 @@ def _options(command: click.Command, *, is_everywhere: bool) -> str:
 
     options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
     chosen = [option for option in options if (option.opts[0] in EVERYWHERE) == is_everywhere]
-    rows = "".join(f"| {_option(option)} | {option.help or ''} |\n" for option in chosen)
+    rows = "".join(f"| {_option(option)} | {_help_of(option, command)} |\n" for option in chosen)
     return f"| option | meaning |\n|---|---|\n{rows}" if rows else ""
+
+
+def _help_of(option: click.Option, command: click.Command) -> str:
+    """What `--help` says of the option, its default and its range included."""
+    record = option.get_help_record(click.Context(command))
+    return " ".join(record[1].split()) if record else ""
 
 
 def _option(option: click.Option) -> str:
