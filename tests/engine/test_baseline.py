@@ -21,30 +21,23 @@ def red(tmp_path: Path, *stories: object, files: tuple[str, ...] = ("old.py",), 
     return project
 
 
-def test_a_red_baseline_halts_before_any_run_and_names_the_failures_until_it_is_mended(
-    tmp_path: Path,
-) -> None:
+def test_a_red_baseline_halts_before_any_run_and_names_the_failures_until_it_is_mended(tmp_path: Path) -> None:
     project = red(tmp_path, story("US-001"))
+    project.env["RALPHY_LANES_PROBE"] = "warn"
 
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
     assert "src/old.py::works" in ended.rest.reason
     assert "--accept-red" in ended.rest.reason
+    assert "probe skipped" in ended.text
     project.loop()
     assert len(project.journal("baseline")) == 1, "it is taken once a tree"
     (project.repo / "src" / "old.py").write_text("FINE = 1\n")
     project.git("commit", "--quiet", "-am", "fix: it")
-    assert project.loop(agents=1).runs == ["US-001"]
-
-
-def test_checks_that_were_all_red_at_first_are_asked_about_broken_code_when_they_are_green(tmp_path: Path) -> None:
-    project = red(tmp_path, story("US-001"))
-    project.env["RALPHY_LANES_PROBE"] = "warn"
-    assert "probe skipped" in project.loop().text
-    (project.repo / "src" / "old.py").write_text("FINE = 1\n")
-    project.git("commit", "--quiet", "-am", "fix: it")
-    assert "Checking that the checks catch broken code" in project.loop().text
+    ended = project.loop(agents=1)
+    assert ended.runs == ["US-001"]
+    assert "Checking that the checks catch broken code" in ended.text
 
 
 def test_a_red_baseline_halts_before_the_spec_agent_too(tmp_path: Path) -> None:
@@ -82,7 +75,7 @@ def test_a_known_failure_spares_neither_another_check_nor_a_run_that_names_nothi
     assert "lint" in project.story("US-002")["execution"]["last_error"]
 
 
-def test_a_check_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: Path) -> None:
+def test_neither_a_check_nor_a_hook_that_names_no_failing_test_is_accepted_as_known(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), checks=[{"name": "lint", "run": "sh -c 'echo 3 problems; exit 1'"}])
 
     ended = project.loop(accepts_red=True)
@@ -92,16 +85,12 @@ def test_a_check_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: P
     assert "take it out of `checks` until it is green" in ended.rest.reason
     assert project.journal("accept_red") == []
 
-
-def test_a_hook_that_names_no_failing_test_is_not_accepted_as_known(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
+    project.configure()
     hook = project.repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-
     ended = project.loop(accepts_red=True)
-
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
     assert "git.hooks: skip" in ended.rest.reason
 
@@ -209,39 +198,27 @@ def test_a_check_that_was_killed_from_outside_is_no_red_baseline(tmp_path: Path,
     assert project.landed() == ["login/US-001"]
 
 
-def killed(tmp_path: Path, times: int, how: str) -> Project:
-    """A project of one story whose check is killed so often when the story's file is there; it counts in a file."""
-    run = (f"[ -e src/us_001.py ] || exit 0; echo ran >> {tmp_path}/ran; "
-           f"[ $(wc -l < {tmp_path}/ran) -gt {times} ] || {how}")  # fmt: skip
-    check = {"name": "test", "run": f"sh -c '{run}'"}
-    return build(tmp_path, story("US-001"), checks=[check], limits={"max_attempts": 1})
-
-
 @pytest.mark.parametrize("how", sampled(["kill -9 $$", "kill -15 $$", "exit 137"], "exit 137"))
 @pytest.mark.fault("P14")
-def test_a_check_that_is_killed_at_a_story_is_run_again_and_costs_no_attempt(tmp_path: Path, how: str) -> None:
-    project = killed(tmp_path, 2, how)
+def test_a_check_that_is_killed_at_a_story_is_run_again_costs_no_attempt_and_rejects_in_the_end(
+    tmp_path: Path, how: str
+) -> None:
+    """It is killed twice with the first story's work, and each time with the second one's."""
+    run = (f"[ ! -e src/us_002.py ] || {{ echo ran >> {tmp_path}/second; kill -9 $$; }}; "
+           f"[ -e src/us_001.py ] || exit 0; echo ran >> {tmp_path}/first; "
+           f"[ $(wc -l < {tmp_path}/first) -gt 2 ] || {how}")  # fmt: skip
+    check = {"name": "test", "run": f"sh -c '{run}'"}
+    project = build(tmp_path, story("US-001"), story("US-002"), checks=[check], limits={"max_attempts": 1})
 
-    ended = project.loop(agents=1)
+    ended = project.loop(agents=2)
 
     assert project.landed() == ["login/US-001"]
-    assert project.outcomes()[0] == ("US-001", "succeeded")
+    assert project.outcomes() == [("US-001", "succeeded"), ("US-002", "rejected")]
     assert project.story("US-001")["execution"]["attempts"] == 1
-    assert ended.pauses == [5, 15]
     assert "test was killed" in ended.text
-    assert_clean(project)
-
-
-@pytest.mark.fault("P14")
-def test_a_check_that_is_killed_each_time_rejects_in_the_end(tmp_path: Path) -> None:
-    project = killed(tmp_path, 99, "kill -9 $$")
-
-    ended = project.loop()
-
-    assert project.outcomes() == [("US-001", "rejected")]
-    assert "test was killed (signal 9)" in project.story("US-001")["execution"]["last_error"]
-    assert (tmp_path / "ran").read_text().split() == ["ran"] * 4
-    assert ended.pauses == [5, 15, 45]
+    assert "test was killed (signal 9)" in project.story("US-002")["execution"]["last_error"]
+    assert (tmp_path / "second").read_text().split() == ["ran"] * 4
+    assert ended.pauses == [5, 15, 5, 15, 45]
     assert_clean(project)
 
 

@@ -2,70 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, person, story, works
+from tests.engine.building import Project, assert_clean, breaks, build, drive, person, story, works
 from tests.engine.driver import KILLED
 from tests.sampling import sampled
 
 
-def during(tmp_path: Path, script: str, act: Callable[..., Act] = works, **settings: object) -> Project:
+def during(tmp_path: Path, script: str) -> Project:
     """Two stories; in the middle of the first one's only attempt a person does what the script says."""
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1, **settings})
-    project.play(stories={"US-001": [act(run=person(project, script))], "*": [works()]})
+    project = build(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
+    project.play(stories={"US-001": [works(run=person(project, script))], "*": [works()]})
     return project
 
 
-@pytest.mark.parametrize("act", [pytest.param(works, marks=pytest.mark.soak), breaks])
-def test_what_a_person_saves_during_a_run_stays_and_stays_theirs(tmp_path: Path, act: Callable[..., Act]) -> None:
-    saves = "echo BROKEN > src/mine.py; echo BROKEN > src/base.py; git add src/base.py; echo 'BASE = 2' > src/base.py"
-    project = during(tmp_path, saves, act)
+# What a person does in the middle of the run of each story, one after the other.
+DEEDS = (
+    "echo BROKEN > src/mine.py; echo BROKEN > src/base.py; git add src/base.py; echo 'BASE = 2' > src/base.py",
+    "git stash --quiet; echo 'BASE = 3' > src/base.py; git add src/base.py; echo 'BASE = 4' > src/base.py",
+    "git switch --quiet -c mine",
+    "echo 'NEW = 1' > src/new.py; git add src/new.py; git commit --quiet -m mine -- src/new.py",
+)
+
+
+def test_what_a_person_saves_stashes_stages_and_commits_during_runs_stays_and_stays_theirs(tmp_path: Path) -> None:
+    ids = [f"US-00{number}" for number in range(1, len(DEEDS) + 1)]
+    project = build(tmp_path, *map(story, ids), limits={"max_attempts": 1})
+    acts = (breaks, works, works, works)
+    project.play(stories={name: [act(run=person(project, script))]
+                          for name, act, script in zip(ids, acts, DEEDS, strict=True)})  # fmt: skip
     (project.repo / "src" / "before.py").write_text("BROKEN\n")
 
-    project.loop(agents=2)
-
-    assert project.git("status", "--porcelain") == "MM src/base.py\n?? src/before.py\n?? src/mine.py"
-    assert (project.repo / "src" / "mine.py").read_text() == "BROKEN\n"
-    assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
-    assert {"src/mine.py", "src/before.py"}.isdisjoint(project.code_files())
-    assert project.code("src/base.py") == "BASE = 1\n"
-    assert project.landed()[-1] == "login/US-002"  # broken code in the checkout holds up nobody
-
-
-def test_what_a_person_commits_during_a_run_stays_where_they_did(tmp_path: Path) -> None:
-    project = during(tmp_path, "echo 'MINE = 1' > src/mine.py; git add src; git commit --quiet -m mine")
-
-    project.loop(agents=2)
-
-    assert project.git("log", "--format=%s", "-1", "main") == "mine"
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert "src/mine.py" not in project.code_files()
-    assert_clean(project)
-
-
-def test_a_switch_of_branches_during_a_run_leaves_nothing_behind(tmp_path: Path) -> None:
-    project = during(tmp_path, "git switch --quiet -c mine; echo 'MINE = 1' > src/mine.py")
-
-    project.loop(agents=2)
+    project.loop(agents=len(ids))
 
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == "mine"
-    assert project.git("status", "--porcelain") == "?? src/mine.py"
-    assert project.landed() == ["login/US-001", "login/US-002"]
-
-
-def test_what_a_person_stashes_and_stages_during_a_run_is_there_afterwards(tmp_path: Path) -> None:
-    project = during(tmp_path, "echo 'BASE = 2' > src/base.py; git stash --quiet; echo 'BASE = 3' > src/base.py; "
-                               "git add src/base.py; echo 'BASE = 4' > src/base.py")  # fmt: skip
-
-    project.loop(agents=2)
-
+    assert project.git("log", "--format=%s", "-1", "mine") == "mine"
+    assert project.git("status", "--porcelain") == "MM src/base.py\n?? src/before.py\n?? src/mine.py"
+    assert (project.repo / "src" / "mine.py").read_text() == "BROKEN\n"
     assert project.git("show", "stash@{0}:src/base.py") == "BASE = 2"
     assert project.git("show", ":src/base.py") == "BASE = 3"
     assert (project.repo / "src" / "base.py").read_text() == "BASE = 4\n"
-    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert {"src/mine.py", "src/before.py", "src/new.py"}.isdisjoint(project.code_files())
+    assert project.code("src/base.py") == "BASE = 1\n"
+    assert project.landed() == [f"login/{name}" for name in ids[1:]]  # broken code in the checkout holds up nobody
 
 
 def test_a_rebase_that_stands_still_is_left_alone(tmp_path: Path) -> None:
@@ -81,27 +62,23 @@ def test_a_rebase_that_stands_still_is_left_alone(tmp_path: Path) -> None:
     assert (project.repo / "src" / "base.py").read_text() == "BASE = 2\n"
 
 
-def test_a_checkout_on_the_features_branch_follows_it(tmp_path: Path) -> None:
+def test_a_checkout_on_the_features_branch_follows_it_and_no_landing_overwrites_a_persons_file(tmp_path: Path) -> None:
     project = during(tmp_path, "git switch --quiet ralph/login; echo 'MINE = 1' > src/mine.py")
-
-    project.loop(agents=2)
-
+    project.loop(agents=1)
     assert project.git("rev-parse", "HEAD") == project.tip
-    assert (project.repo / "src" / "us_002.py").read_text() == "WORKS = 1\n"
+    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
     assert project.git("status", "--porcelain") == "?? src/mine.py"
-
-
-def test_a_file_that_a_landing_would_overwrite_stays_as_the_person_has_it(tmp_path: Path) -> None:
-    project = during(tmp_path, "git switch --quiet ralph/login; echo 'MINE = 1' > src/us_001.py")
+    (project.repo / "src" / "us_002.py").write_text("MINE = 1\n")
 
     ended = project.loop()
 
     assert project.landed() == ["login/US-001", "login/US-002"]
-    assert (project.repo / "src" / "us_001.py").read_text() == "MINE = 1\n"
-    assert "src/us_001.py would be overwritten: move it away" in ended.text
-    (project.repo / "src" / "us_001.py").unlink()
+    assert (project.repo / "src" / "us_002.py").read_text() == "MINE = 1\n"
+    assert "src/us_002.py would be overwritten: move it away" in ended.text
+    for name in ("us_002.py", "mine.py"):
+        (project.repo / "src" / name).unlink()
     project.loop()
-    assert (project.repo / "src" / "us_001.py").read_text() == "WORKS = 1\n"
+    assert (project.repo / "src" / "us_002.py").read_text() == "WORKS = 1\n"
     assert_clean(project)
 
 

@@ -128,17 +128,19 @@ MEDDLING: dict[str, Act] = {
     "US-008": works(run=["ln", "-s", "../check.py", "src/check"]),
     "US-009": works(write=dict.fromkeys(NAMES, "X = 1\n"), run=NO_TEXT),
     "US-010": works(write={**dict.fromkeys(CONTROL, ""), "src/a.py": "A = 1\n"}),
+    "US-011": works(run=["sh", "-c", "mkdir .husky; echo 'exit 0' > .husky/post-merge"]),
+    "US-012": works(run=["git", "mv", "src/base.py", "src/Base.py"]),
 }
 
 
-@pytest.mark.fault("G16", "G1")
+@pytest.mark.fault("G16", "G1", "G12", "G17")
 @pytest.mark.attempt(58)
 def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: Path) -> None:
     project = build(tmp_path, *map(story, MEDDLING))
     configuration = (project.repo / ".git" / "config").read_bytes()
     project.play(stories={name: [act] for name, act in MEDDLING.items()})
 
-    project.loop(agents=10)
+    project.loop(agents=len(MEDDLING))
 
     assert project.landed() == [f"login/{name}" for name in MEDDLING]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(name)) for name in MEDDLING} == {"1"}
@@ -154,6 +156,9 @@ def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: P
     assert '"src/\\377.py"' in project.files_of(project.commit_of("US-009"))
     (warning,) = [one for one in project.story("US-010")["evidence"]["warnings"] if "not taken" in one]
     assert warning == f"changed in the lane, and not taken: {', '.join(CONTROL)}"
+    assert project.code(".husky/post-merge", project.commit_of("US-011")) == "exit 0\n"
+    renamed = project.git("ls-tree", "--name-only", project.commit_of("US-012"), "src/").split()
+    assert "src/Base.py" in renamed and "src/base.py" not in renamed
     assert_clean(project)
 
 

@@ -90,27 +90,19 @@ def test_a_lane_of_more_than_the_quota_goes_and_it_is_said(done: Project) -> Non
     assert lanes(done) == ["clean-1"]
 
 
-def test_work_of_a_dead_run_stays_in_its_lane(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-
-    assert project.call("gc")[0] == 0
-
-    assert "1" in lanes(project)
-    assert project.loop(agents=1).runs == ["US-001"]
-
-
-def test_another_feature_that_runs_first_leaves_the_work_of_a_dead_run_alone(tmp_path: Path) -> None:
+def test_neither_gc_nor_another_feature_that_runs_first_takes_the_work_of_a_dead_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     other = replace(project, path="docs/features/other")
     other.plan(story("US-002"))
     project.play(stories={"US-001": [works()], "US-002": [works()]})
 
     assert drive(project, "die", "agent_ended", "1") == KILLED
+    assert project.call("gc")[0] == 0
+    assert "1" in lanes(project)
     other.loop(agents=1)
     project.play(stories={"US-001": [{"say": "Nothing is left to do."}], "*": [works()]})
-    project.loop(agents=1)
 
+    assert project.loop(agents=1).runs == ["US-001"]
     assert other.landed() == ["other/US-002"]
     assert project.landed() == ["login/US-001"]
     assert project.code("src/us_001.py").strip() == "WORKS = 1"

@@ -126,7 +126,7 @@ def test_a_hook_is_asked_for_a_baseline_once_whatever_a_killed_one_left(tmp_path
 
 
 @pytest.mark.fault("G8")
-def test_a_hook_of_a_folder_that_was_configured_before_is_honoured_and_ended_with_all_its_processes_when_it_hangs(
+def test_a_hook_of_a_configured_folder_that_hangs_is_ended_with_all_its_processes_and_rejects(
     tmp_path: Path,
 ) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1}, git={"hook_timeout_s": 0.5})

@@ -10,7 +10,7 @@ import pytest
 from ralphy.config import load as settings
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.errors import Conflict
-from tests.engine.building import Project, assert_clean, build, heard, open_feature, reports, story, works
+from tests.engine.building import assert_clean, build, heard, open_feature, story, works
 
 
 def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_a_feature_begins_when_git_lets_go_of_the_index(tmp_path: Path) -> None:
 LEFTOVERS = [".PRD.md.swp", "PRD.md.swo", "PRD.md~", "#PRD.md#", ".#PRD.md", ".DS_Store", "stories/US-001.md~"]
 
 
-def test_leftovers_and_settings_are_not_committed_and_odd_names_stop_nothing(tmp_path: Path) -> None:
+def test_leftovers_and_settings_are_not_committed_but_by_a_person_and_odd_names_stop_nothing(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     for name in LEFTOVERS:
         project.write(name, "half a thought\n")
@@ -58,9 +58,13 @@ def test_leftovers_and_settings_are_not_committed_and_odd_names_stop_nothing(tmp
     for path in strays:
         (project.repo / path).parent.mkdir(parents=True, exist_ok=True)
         (project.repo / path).write_text("text\n", encoding="utf-8")
+    tracked = project.repo / ".ralphy" / "tracked.txt"
+    tracked.write_text("old\n", encoding="utf-8")
+    project.git("add", "--force", ".ralphy/tracked.txt")
+    project.git("commit", "--quiet", "-m", "chore: a file of a person")
     deep = "/".join(["d" * 40] * 6)
     ignored = [["mkdir", "-p", deep], ["touch", f"{deep}/of-a-check.log", "e" * 250 + ".log"]]
-    project.play(stories={"US-001": [works(run=ignored)]})
+    project.play(stories={"US-001": [works(run=ignored, append={".ralphy/tracked.txt": "new\n"})]})
 
     project.loop(agents=1)
 
@@ -68,20 +72,12 @@ def test_leftovers_and_settings_are_not_committed_and_odd_names_stop_nothing(tmp
     assert project.landed() == ["login/US-001"]
     assert project.files_of(project.commit_of("US-001"))[-1] == "src/us_001.py"
     assert not {Path(path).name for path in committed} & {Path(name).name for name in (*LEFTOVERS, *strays[:3])}
-    assert [path for path in project.code_files() if path.startswith(".ralphy/")] == [".ralphy/config.yaml"]
+    kept = [path for path in project.code_files() if path.startswith(".ralphy/")]
+    assert kept == [".ralphy/config.yaml", ".ralphy/tracked.txt"]
+    assert tracked.read_text() == project.code(".ralphy/tracked.txt") == "old\n"
     assert all((project.folder / name).exists() for name in LEFTOVERS)
     assert all((project.repo / path).exists() for path in strays)
     assert [path.name for path in project.folder.glob(".*.tmp-*")] == [".prd.json.tmp-1"]
-
-
-def test_a_file_of_ralphys_folder_that_somebody_committed_stays_under_control(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    (project.repo / ".ralphy" / "notes.txt").write_text("old\n", encoding="utf-8")
-    project.git("add", "--force", ".ralphy/notes.txt")
-    project.git("commit", "--quiet", "-m", "notes")
-    project.play(stories={"*": [works(write={".ralphy/notes.txt": "new\n", "src/us_001.py": "WORKS = 1\n"})]})
-    project.loop(agents=1)
-    assert (project.repo / ".ralphy" / "notes.txt").read_text() == "old\n"
 
 
 @pytest.mark.parametrize("command", ["sh -c 'a && b'", 'timeout 9 bash -lc "a | b"', "grep -c '|' file"])
@@ -106,23 +102,3 @@ def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) ->
     (end,) = project.journal("end")
     assert (end["outcome"], end["detail"]) == ("stopped", "it ended with an error: the branch was moved")
     assert "closed US-001, attempt 1: it ended with an error: the branch was moved" in said
-
-
-@pytest.fixture
-def reviewed(tmp_path: Path) -> Project:
-    """A review whose agent changes code besides."""
-    project = build(tmp_path, story("US-001"))
-    act = {**reports(), "write": {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n"}, "commit": "fix: me too"}
-    project.play(stories={"*": [works()]}, qa=[act, reports()])
-    return project
-
-
-def test_code_that_a_review_changed_is_kept_under_the_ref_that_is_named(reviewed: Project) -> None:
-    ended = reviewed.loop()
-    (ref,) = [ref for ref in reviewed.refs() if "/qa/" in ref]
-    assert f"src/base.py, src/new.py (kept: git show {ref})" in ended.text
-    assert reviewed.code("src/new.py", ref) == "NEW = 1\n"
-    assert "src/new.py" not in reviewed.code_files()
-    assert reviewed.code("src/base.py") == "BASE = 1\n"
-    assert "fix: me too" not in reviewed.subjects()
-    assert_clean(reviewed)

@@ -60,14 +60,20 @@ def reviewed(project: Project) -> None:
     project.approve()
 
 
-def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) -> None:
-    project.play(qa=[reports()], other=[{"outbox": {}}, FOUND])
+def test_a_new_step_is_run_asks_is_read_and_waited_for_in_its_place(project: Project) -> None:
+    project.play(qa=[reports()], other=[{"outbox": {}}, {"question": "Is the network trusted?"}, FOUND])
     reviewed(project)
+
+    asked = project.loop()
+
+    assert (asked.code, asked.runs) == (ExitCode.WAITING, ["security", "security"])
+    assert "SECURITY.md was not handed in" in project.prompts("security")[1]
+    project.write("QUESTIONS.md", project.read("QUESTIONS.md").rstrip() + " no\n")
 
     waits = project.loop()
 
-    assert (waits.code, waits.runs) == (ExitCode.WAITING, ["security", "security"])
-    assert "SECURITY.md was not handed in" in project.prompts("security")[1]
+    assert (waits.code, waits.runs) == (ExitCode.WAITING, ["security"])
+    assert "The answer: no" in project.prompts("security")[2]
     assert isinstance(waits.rest, d.Wait) and waits.rest.gate == "security"
     with open_feature(project.repo, project.path, project.env) as w:
         assert phase_of(waits.rest, observe(w)) == "AWAITING_SECURITY_VALIDATION"
@@ -78,7 +84,7 @@ def test_a_new_step_is_run_read_and_waited_for_in_its_place(project: Project) ->
     project.write("REJECTED", "Look at the cookies, too")
     again = project.loop()
     assert (again.code, again.runs) == (ExitCode.WAITING, ["security"])
-    assert "Look at the cookies, too" in project.prompts("security")[2]
+    assert "Look at the cookies, too" in project.prompts("security")[3]
 
     project.approve()
     ended = project.loop()
@@ -105,18 +111,6 @@ def test_new_code_and_a_redo_make_its_document_again(project: Project) -> None:
     assert project.loop().runs == ["US-002", "qa"]
     project.approve()
     assert project.loop().runs == ["security"]
-
-
-def test_its_agents_question_is_asked_and_answered(project: Project) -> None:
-    project.play(qa=[reports()], other=[{"question": "Is the network trusted?"}, FOUND])
-    reviewed(project)
-
-    asked = project.loop()
-
-    assert (asked.code, asked.runs) == (ExitCode.WAITING, ["security"])
-    project.write("QUESTIONS.md", project.read("QUESTIONS.md").rstrip() + " no\n")
-    assert project.loop().runs == ["security"]
-    assert "The answer: no" in project.prompts("security")[1]
 
 
 def test_it_is_known_wherever_steps_are_named(project: Project) -> None:

@@ -41,13 +41,17 @@ def test_other_features_ignored_folders_modes_and_links_are_as_they_were(tmp_pat
 
 
 @pytest.mark.fault("G5")
-def test_what_a_person_edits_and_the_checks_write_while_they_run_is_in_no_commit(tmp_path: Path) -> None:
+def test_what_a_person_edits_the_checks_write_or_git_ignored_while_they_run_is_in_no_commit(tmp_path: Path) -> None:
     mine = tmp_path / "repo" / "README.md"
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": "sh check.sh"}])
-    mine.write_text("old\n")
-    script = f"[ -e src/us_001.py ] || exit 0\necho mine > {mine}\necho 1 > report.xml\npython3 check.py\n"
-    (project.repo / "check.sh").write_text(script)
-    project.commit("a check that does more", "README.md", "check.sh")
+    script = f"[ -e src/a.py ] || exit 0\necho mine > {mine}\necho 1 > report.xml\npython3 check.py\n"
+    texts = {"README.md": "old\n", "check.sh": script, ".gitignore": "__pycache__/\n*.log\n.env\n",
+             ".env": "TOKEN=1\n", "secret.log": "token"}  # fmt: skip
+    for name, text in texts.items():
+        (project.repo / name).write_text(text)
+    project.commit("a check that does more", "README.md", "check.sh", ".gitignore")
+    reads = ["sh", "-c", "grep -q TOKEN .env && ! test -e secret.log"]
+    project.play(stories={"US-001": [works(write={".gitignore": "__pycache__/\n", "src/a.py": "A = 1\n"}, run=reads)]})
 
     project.loop(agents=1)
 
@@ -56,19 +60,6 @@ def test_what_a_person_edits_and_the_checks_write_while_they_run_is_in_no_commit
     assert project.code("README.md") == "old\n"
     assert "report.xml" not in project.code_files()
     assert not (project.repo / "report.xml").exists()
-
-
-def test_an_agent_cannot_take_in_files_that_git_ignored(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    for name, text in {".gitignore": "__pycache__/\n*.log\n.env\n", ".env": "TOKEN=1\n", "secret.log": "token"}.items():
-        (project.repo / name).write_text(text)
-    project.git("commit", "--quiet", "--all", "-m", "chore: ignore the settings")
-    reads = ["sh", "-c", "grep -q TOKEN .env && ! test -e secret.log"]
-    act = works(write={".gitignore": "__pycache__/\n", "src/a.py": "A = 1\n"}, run=reads)
-    project.play(stories={"US-001": [act]})
-
-    project.loop(agents=1)
-
     assert (project.repo / "secret.log").read_text() == "token"
     assert (project.repo / ".env").read_text() == "TOKEN=1\n"
     committed = project.git("log", "--all", "--name-only", "--format=").split()

@@ -69,15 +69,6 @@ def test_a_steps_question_is_paid_once_waits_and_its_answer_reaches_the_next_run
     assert_clean(project)
 
 
-def test_redo_runs_a_step_again_without_an_answer(tmp_path: Path) -> None:
-    project = for_spec(tmp_path)
-    project.loop()
-
-    assert project.call("redo", "spec", "login")[0] == 0
-
-    assert project.loop().runs[0] == "spec"
-
-
 @pytest.fixture
 def unsplit(tmp_path: Path) -> Project:
     """A story that is too much for one attempt, and whose split asks first; another story is ready."""
@@ -99,10 +90,12 @@ def test_what_a_split_asks_holds_up_its_story_alone_and_the_answer_reaches_the_s
     assert_clean(unsplit)
 
 
-def test_a_kill_right_after_the_question_was_written_does_not_ask_again(tmp_path: Path) -> None:
+def test_a_kill_right_after_the_question_was_written_does_not_ask_again_and_redo_does(tmp_path: Path) -> None:
     project = for_spec(tmp_path)
 
     assert drive(project, "die", "artifact_written", "1") == 137
 
     ended = project.loop()
     assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    assert project.call("redo", "spec", "login")[0] == 0
+    assert project.loop().runs[0] == "spec"

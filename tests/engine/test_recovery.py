@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
 from tests.sampling import sampled
@@ -83,26 +83,25 @@ def test_a_kill_in_the_recovery_from_a_kill_loses_nothing_either(two: Project) -
     assert_clean(two)
 
 
-@pytest.mark.fault("P1")
-def test_the_outbox_of_a_run_that_ended_before_a_kill_goes_with_the_next_run(two: Project) -> None:
-    killed(two, "end_recorded")
-    outboxes = two.folder / ".ralphy" / "outbox"
-    left = {path.name for path in outboxes.iterdir()}
-    assert left
-    two.loop(agents=1)
-    assert left.isdisjoint(path.name for path in outboxes.iterdir())
-
-
-def test_half_written_files_of_a_dead_ralphy_vanish_and_lies_of_its_agent_are_not_believed(two: Project) -> None:
-    lies = {**works(), "cheat": {"mark_passed": True}, "commit": "feat: all done"}
-    two.play(stories={FIRST: [lies, works()], "*": [works()]})
+def test_half_written_files_of_a_dead_ralphy_vanish_and_lies_and_settings_of_its_agent_are_not_believed(
+    two: Project,
+) -> None:
+    off = {".ralphy/config.yaml": two_checks_off(two), "src/us_001.py": "BROKEN = 1\n"}
+    lies = works(write=off, cheat={"mark_passed": True}, commit="feat: all done")
+    two.play(stories={FIRST: [lies, breaks(), works()], "*": [works()]})
+    settings = (two.repo / ".ralphy" / "config.yaml").read_text()
     killed(two, "agent_ended")
     two.write(".prd.json.tmp-4711", "{")
     two.write("stories/.US-001.md.tmp-4711", "#")
 
-    ended = two.loop(agents=2)
+    ended = two.loop(agents=1)
 
-    assert ended.runs == [FIRST, SECOND]
+    assert ended.runs == [FIRST]
+    assert (two.repo / ".ralphy" / "config.yaml").read_text() == settings
+    assert two.landed() == []
+    assert_clean(two)
+    assert two.loop(agents=2).runs == [FIRST, SECOND]
+    assert two.landed() == ["login/US-001", "login/US-002"]
     assert "feat: all done" not in two.subjects()
     assert list(two.folder.rglob("*.tmp-*")) == []
     assert "tmp-" not in two.git("log", "--name-only", "--format=")
@@ -140,20 +139,6 @@ def test_reset_after_a_kill_clears_what_the_dead_run_left_and_hid_by_index_bits(
     assert_clean(two)
 
 
-def test_settings_that_a_dead_agent_changed_are_never_in_force(two: Project) -> None:
-    changes = works(write={".ralphy/config.yaml": two_checks_off(two), "src/us_001.py": "BROKEN = 1\n"})
-    two.play(stories={FIRST: [changes, breaks()], "*": [works()]})
-    settings = (two.repo / ".ralphy" / "config.yaml").read_text()
-    killed(two, "agent_ended")
-
-    ended = two.loop(agents=1)
-
-    assert ended.runs == [FIRST]
-    assert (two.repo / ".ralphy" / "config.yaml").read_text() == settings
-    assert two.landed() == []
-    assert_clean(two)
-
-
 def two_checks_off(project: Project) -> str:
     """The settings without their checks."""
     return (project.repo / ".ralphy" / "config.yaml").read_text().replace('"run"', '"timeout_s": 1, "run"')
@@ -182,13 +167,21 @@ def test_an_answer_is_not_lost_by_a_kill(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
 
 
-def test_a_kill_after_which_the_journal_was_wiped_is_recovered_from(two: Project) -> None:
+@pytest.mark.fault("P1")
+def test_a_kill_after_a_run_and_one_after_which_the_journal_was_wiped_leave_no_outbox_and_no_work_undone(
+    two: Project,
+) -> None:
+    killed(two, "end_recorded")
+    outboxes = two.folder / ".ralphy" / "outbox"
+    left = {path.name for path in outboxes.iterdir()}
+    assert left
     killed(two, "laid_out")
     (two.repo / ".git" / "ralphy" / "journal.jsonl").unlink()
 
     code, said = two.call("loop", two.name)
 
     assert code == ExitCode.WAITING, said  # not an endless row of recoveries
+    assert left.isdisjoint(path.name for path in outboxes.iterdir())
     assert two.landed() == ["login/US-001", "login/US-002"]
     assert_clean(two)
 
@@ -225,18 +218,23 @@ def test_three_kills_in_a_step_without_any_progress_end_the_loop_with_that_reaso
     assert "died 3 times in a row in the spec step" in ended.rest.reason and "ralphy redo spec" in ended.rest.reason
 
 
-def test_a_kill_in_a_review_leaves_no_commit_of_its_agents(two: Project) -> None:
-    two.play(stories={"*": [works()]}, qa=[{"default": True, "write": {"src/x.py": "X = 1\n"}, "commit": "fix: x"},
-                                           {"default": True}])  # fmt: skip
+def test_code_that_a_review_changed_is_kept_under_the_ref_that_is_named_also_after_a_kill(two: Project) -> None:
+    dies = {"default": True, "write": {"src/x.py": "X = 1\n"}, "commit": "fix: x"}
+    ends = {**reports(), "write": {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n"}, "commit": "fix: me too"}
+    two.play(stories={"*": [works()]}, qa=[dies, ends])
     killed(two, "agent_ended", 3)
+    two.loop(agents=0)
+    (dead,) = [ref for ref in two.refs() if "/qa/" in ref]
 
-    two.loop()
+    ended = two.loop()
 
-    assert "fix: x" not in two.subjects()
-    assert "fix: x" not in two.git("log", "--all", "--format=%s")
-    assert "src/x.py" not in two.code_files()
-    (kept,) = [ref for ref in two.refs() if "/qa/" in ref]
-    assert two.code("src/x.py", kept) == "X = 1\n"
+    (ref,) = [ref for ref in two.refs() if "/qa/" in ref and ref != dead]
+    assert f"src/base.py, src/new.py (kept: git show {ref})" in ended.text
+    assert two.code("src/x.py", dead) == "X = 1\n"
+    assert two.code("src/new.py", ref) == "NEW = 1\n"
+    assert {"src/x.py", "src/new.py"}.isdisjoint(two.code_files())
+    assert two.code("src/base.py") == "BASE = 1\n"
+    assert "fix:" not in two.git("log", "--all", "--format=%s")
     assert_clean(two)
 
 

@@ -37,18 +37,22 @@ def meets(project: Project, ids: Sequence[str]) -> dict[str, list[dict[str, Any]
     return {one: [works(run=meeting(project, *ids))] for one in ids}
 
 
-def test_two_stories_are_worked_on_at_the_same_time_and_land_as_two_commits(tmp_path: Path) -> None:
-    project = build(tmp_path, *stories(2), lanes={"jobs": 2})
-    project.play(stories=meets(project, ["US-001", "US-002"]))
+def test_stories_are_worked_on_at_the_same_time_for_no_dollar_twice_and_land_as_a_commit_each(tmp_path: Path) -> None:
+    project = build(tmp_path, *stories(4), lanes={"jobs": 4}, limits={"max_cost_usd": 2.0})
+    ids = ["US-001", "US-002", "US-003", "US-004"]
+    ask = [["sh", "-c", f"tr '\\0' ' ' < /proc/$PPID/cmdline > {tmp_path}/{{{{story}}}}.told"]]
+    project.play(stories={one: [works(run=[*ask, *meeting(project, *ids)], cost_usd=0.4)] for one in ids})
 
-    ended = project.loop()
+    project.loop(agents=4)
 
-    assert ended.code == ExitCode.WAITING, ended.text
-    assert sorted(project.landed()) == ["login/US-001", "login/US-002"]
-    assert len(project.subjects("feat")) == 2
-    assert {run["lane"] for run in project.journal("run") if run.get("story")} == {"1", "2"}
-    found = [project.story(one)["evidence"] for one in ("US-001", "US-002")]
-    assert [(evidence["verified"], evidence.get("warnings")) for evidence in found] == [(True, None)] * 2
+    lines = [path.read_text(encoding="utf-8") for path in tmp_path.glob("US-*.told")]
+    promised = [float(line.split("--max-budget-usd ")[1].split()[0]) for line in lines]
+    assert len(promised) == 4 and sum(promised) <= 2.0
+    assert sorted(project.landed()) == [f"login/{one}" for one in ids]
+    assert len(project.subjects("feat")) == 4
+    assert {run["lane"] for run in project.journal("run") if run.get("story")} == {"1", "2", "3", "4"}
+    found = [project.story(one)["evidence"] for one in ids]
+    assert [(evidence["verified"], evidence.get("warnings")) for evidence in found] == [(True, None)] * 4
     assert_clean(project)
 
 
@@ -103,21 +107,6 @@ def test_no_more_runs_begin_than_the_budget_of_runs_has(tmp_path: Path) -> None:
     assert ended.code == ExitCode.BUDGET
     assert len(project.journal("run")) == 3
     assert len(project.landed()) == 3
-
-
-def test_agents_side_by_side_are_promised_no_dollar_twice(tmp_path: Path) -> None:
-    project = build(tmp_path, *stories(4), lanes={"jobs": 4}, limits={"max_cost_usd": 2.0})
-    told = project.repo.parent
-    ask = [["sh", "-c", f"tr '\\0' ' ' < /proc/$PPID/cmdline > {told}/{{{{story}}}}.told"]]
-    ids = ["US-001", "US-002", "US-003", "US-004"]
-    project.play(stories={one: [works(run=[*ask, *meeting(project, *ids)], cost_usd=0.4)] for one in ids})
-
-    project.loop(agents=4)
-
-    lines = [path.read_text(encoding="utf-8") for path in told.glob("US-*.told")]
-    promised = [float(line.split("--max-budget-usd ")[1].split()[0]) for line in lines]
-    assert len(promised) == 4 and sum(promised) <= 2.0
-    assert len(project.landed()) == 4
 
 
 def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str], list[int]]:

@@ -32,7 +32,7 @@ def writing(tmp_path: Path, script: str, *acts: Act) -> Project:
 
 
 @pytest.mark.parametrize("how", sampled(WRITES, "makes a folder of it"))
-def test_what_the_checks_write_into_a_tracked_file_is_in_no_commit(tmp_path: Path, how: str) -> None:
+def test_what_the_checks_write_into_a_tracked_file_is_in_no_commit_not_even_a_persons(tmp_path: Path, how: str) -> None:
     project = writing(tmp_path, WRITES[how], breaks(), works(), works())
 
     project.loop(agents=3)
@@ -41,6 +41,9 @@ def test_what_the_checks_write_into_a_tracked_file_is_in_no_commit(tmp_path: Pat
     assert project.git("ls-tree", project.branch, "report.txt").split()[0] == "100644"
     assert project.code("report.txt") == "old\n"
     assert (project.repo / "report.txt").read_text() == "old\n"
+    assert_clean(project)
+    assert project.call("story", "done", "login/US-001")[0] == 0  # what a person accepts is checked, too
+    assert set(project.statuses().values()) == {"completed"}
     assert_clean(project)
 
 
@@ -53,14 +56,4 @@ def test_a_story_may_change_or_remove_that_file_itself(tmp_path: Path) -> None:
     first, *later = (project.commit_of(f"US-00{number}") for number in (1, 2, 3))
     assert project.code("report.txt", first) == "new\n"
     assert [project.git("ls-tree", commit, "report.txt") for commit in later] == ["", ""]
-    assert_clean(project)
-
-
-def test_a_person_may_accept_a_story_of_such_a_project(tmp_path: Path) -> None:
-    project = writing(tmp_path, WRITES["adds to it"], breaks())
-    project.loop(agents=1)
-
-    assert project.call("story", "done", "login/US-001")[0] == 0
-
-    assert project.statuses() == {"US-001": "completed"}
     assert_clean(project)

@@ -86,17 +86,6 @@ def test_learnings_and_commits_stand_in_the_progress_log_and_in_their_storys_doc
     assert two.trailer("Ralphy-Run", second) in entry and f"Commit: {second[:10]}\n" in entry
 
 
-def test_a_folder_with_nothing_but_a_prd_json_is_a_feature_and_its_path_names_it(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001", model="gpt"), path="tasks")
-
-    code, said = project.call("loop", "./tasks")
-
-    assert (code, project.landed()) == (ExitCode.WAITING, ["tasks/US-001"])
-    assert 'warning: US-001: "gpt" is not a model\'s name; using sonnet' in said
-    assert next(entry["model"] for entry in project.journal("run")) == "sonnet"
-    assert_clean(project)
-
-
 def test_the_scenario_in_the_checkout_is_played_in_its_order(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     project.env = {name: value for name, value in project.env.items() if not name.startswith("RALPHY_REHEARSAL")}
@@ -138,12 +127,19 @@ def test_files_that_an_agent_deletes_are_gone_and_the_tests_among_its_files_are_
     assert_clean(project)
 
 
-def test_what_ralphy_left_in_a_folder_of_your_own_is_no_uncommitted_change_on_another_branch(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), path="[my] own/tasks")
+def test_a_folder_with_nothing_but_a_prd_json_is_a_feature_its_path_names_it_and_no_other_branch_sees_it(
+    tmp_path: Path,
+) -> None:
+    project = build(tmp_path, story("US-001", model="gpt"), path="[my] own/tasks")
     exclude = project.repo / ".git" / "info" / "exclude"
     exclude.write_text("# mine\n*.orig")
     project.commit("chore: tasks", "[my] own/tasks")
-    project.loop(agents=1)
+
+    code, said = project.call("loop", "./[my] own/tasks")
+
+    assert (code, project.landed()) == (ExitCode.WAITING, ["tasks/US-001"])
+    assert 'warning: US-001: "gpt" is not a model\'s name; using sonnet' in said
+    assert next(entry["model"] for entry in project.journal("run")) == "sonnet"
     project.git("switch", "--quiet", "main")
     other = Project(project.repo, "docs/features/other", project.scenario, project.env)
     other.plan(story("US-002"))

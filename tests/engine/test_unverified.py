@@ -13,7 +13,7 @@ from ralphy.forge.body import evidence_table
 from ralphy.pipeline.stories import completed
 from ralphy.pipeline.verification import is_unverified, unverified, verified_by
 from tests.core.building import done, one, prd
-from tests.engine.building import Project, build, story, works
+from tests.engine.building import Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
 
 CRITERIA = [{"id": "AC1", "description": "All checks pass", "done": False}]
@@ -30,10 +30,14 @@ def unchecked(tmp_path: Path) -> Project:
     assert ended.code == ExitCode.DONE
     assert "landed US-001 unverified: " in ended.text and "verified and committed" not in ended.text
     assert "all stories are completed; landed unverified" in ended.rest.reason
+    assert "no remote" in ended.text
     return project
 
 
-def test_a_story_without_checks_lands_unverified_everywhere(unchecked: Project) -> None:
+@pytest.mark.fault("G7")
+def test_a_story_without_checks_lands_unverified_and_without_a_remote_the_branch_is_the_result(
+    unchecked: Project,
+) -> None:
     found = unchecked.story("US-001")
     assert (found["evidence"]["checks"], found["evidence"]["verified"]) == ([], False)
     assert found["acceptanceCriteria"] == CRITERIA
@@ -44,6 +48,8 @@ def test_a_story_without_checks_lands_unverified_everywhere(unchecked: Project) 
     assert "## Unverified\n\nThese stories landed unverified" in unchecked.read("PR.md")
     tasks = unchecked.read("TASKS.md")
     assert "completed, unverified" in tasks and "[ ] AC1: All checks pass" in tasks
+    assert unchecked.prd()["workflow"]["pr"]["pushed"] is False
+    assert_clean(unchecked)
 
 
 def test_status_and_show_say_it(unchecked: Project, capfd: pytest.CaptureFixture[str]) -> None:

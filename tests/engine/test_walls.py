@@ -35,20 +35,6 @@ def settings(project: Project) -> dict[str, object]:
     return found
 
 
-def test_agents_and_checks_run_in_the_sandbox(sandbox: None, tmp_path: Path) -> None:
-    seen = tmp_path / "notes" / "seen"
-    seen.parent.mkdir()
-    look = f"import os; open('{seen}', 'a').write(open('/proc/1/comm').read())"
-    project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f'python3 -c "{look}"'}],
-                    safety={"writable": [str(seen.parent)]})  # fmt: skip
-    project.play(stories={"US-001": [works(run=f"sh -c 'cat /proc/1/comm >> {seen}'")]})
-    ended = project.loop(agents=1)
-    assert project.statuses() == {"US-001": "completed"}
-    assert set(seen.read_text().split()) == {"bwrap"}
-    assert sum("in a bubblewrap sandbox" in line for line in ended.said) == 1
-    assert [run["sandbox"] for run in project.journal("run")][:1] == ["bwrap"]
-
-
 def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None, tmp_path: Path) -> None:
     with TemporaryDirectory(dir="/tmp") as made:
         folder = Path(made, "tools")
@@ -67,9 +53,11 @@ def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None,
 
 
 @pytest.mark.parametrize("named", sampled(["./look.sh", "look.sh"], "look.sh"))
-def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy_was_called(
+@pytest.mark.fault("A4")
+def test_agents_and_checks_of_the_repository_run_in_the_sandbox_wherever_ralphy_was_called(
     named: str, sandbox: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """There an attempt to change control files fails where it is made."""
     seen = tmp_path / "notes" / "seen"
     seen.parent.mkdir()
     project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": named}],
@@ -78,11 +66,18 @@ def test_a_check_that_lies_in_the_repository_runs_in_the_sandbox_wherever_ralphy
     (project.repo / "look.sh").write_text(f"#!/bin/sh\ncat /proc/1/comm >> '{seen}'\n")
     (project.repo / "look.sh").chmod(0o755)
     project.commit("test: a look", "look.sh")
+    places = (".ralphy/config.yaml", ".ralphy/new.md", f"{project.path}/prd.json", f"{project.path}/new.md")
+    tries = "; ".join(f"echo x >> {place} && echo {place} >> src/done.txt" for place in places)
+    project.play(stories={"US-001": [works(run=["sh", "-c", f"cat /proc/1/comm >> {seen}; {tries}; true"])]})
     for place in (tmp_path, project.repo):
         monkeypatch.chdir(place)
-        project.loop(agents=1)
+        ended = project.loop(agents=1)
         assert set(seen.read_text().split()) == {"bwrap"}
+        assert sum("in a bubblewrap sandbox" in line for line in ended.said) == 1
     assert project.statuses() == {"US-001": "completed"}
+    assert [run["sandbox"] for run in project.journal("run")][:1] == ["bwrap"]
+    assert "src/done.txt" not in project.code_files()
+    assert "warnings" not in project.story("US-001")["evidence"]
 
 
 @pytest.mark.parametrize("script", ["", "echo 'bwrap: Creating new namespace failed' >&2; exit 1"])
@@ -115,14 +110,10 @@ def test_a_compulsory_sandbox_that_is_missing_ends_it_before_the_first_agent(
     assert project.journal("run") == []
 
 
-def test_minimal_has_no_settings_of_its_own_and_says_so(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), safety={"level": "minimal"})
-    ended = project.loop(agents=1)
-    assert any("minimal: no sandbox" in line for line in ended.said)
+def test_the_level_is_said_once_and_not_when_quiet_and_minimal_has_no_settings_of_its_own(tmp_path: Path) -> None:
+    project = build(tmp_path, *(story(f"US-00{number}") for number in range(1, 4)))
+    one = ("loop", "login", "--max-iterations", "1")
+    assert "minimal: no sandbox" in project.call(*one, "--safety-level", "minimal")[1]
     assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings").exists()
-
-
-def test_the_level_is_said_once_and_not_when_quiet(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    assert "safety:" not in project.call("loop", "login", "-q", "--max-iterations", "1")[1]
-    assert project.call("loop", "login", "--max-iterations", "1")[1].count("safety: moderate, WITHOUT a sandbox") == 1
+    assert "safety:" not in project.call(*one, "-q")[1]
+    assert project.call(*one)[1].count("safety: moderate, WITHOUT a sandbox") == 1
