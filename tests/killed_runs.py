@@ -51,7 +51,7 @@ def remove_old(root: Path) -> None:
                for word in process.info["cmdline"] or ()}  # fmt: skip
     old = [str(folder) for folder in _dead(root)[:-KEPT] if str(folder) not in at_work]
     if old:
-        subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" 2>/dev/null &', "sh", *old], check=True)
+        subprocess.run(["sh", "-c", 'nice -n 19 rm -rf -- "$@" >/dev/null 2>&1 &', "sh", *old], check=True)
 
 
 def _dead(root: Path) -> list[Path]:
