@@ -297,7 +297,7 @@ def test_a_draft_may_depend_on_stories_that_exist() -> None:
         (prd(), "userStories is an array, must not be empty"),
         (dump([story()]), "the document is an array, must be an object"),
         (b"{}", "userStories is missing"),
-        (b'```json\n{"userStories": []}\n```', "near ```json"),
+        (b'```json\n{"userStories": []}\n```', "found ```json"),
         (
             prd(story(priority="high")),
             'stories.json:6: userStories[0].priority is "high", must be an integer',

@@ -27,7 +27,7 @@ EXACT = {"at": "docs/features/csv/PRD.md", "under": "./", "word": "Fix", "option
          "story_name": "csv/US-001", "verb": "approve"}  # fmt: skip
 VALUES = {"story": "US-001", "missing": "US-001", "found[0][0]": "US-001", "flagged": "US-001", "number": "1",
           ".kept": "1", "step": "spec", "gate": "spec", "SPEC": "spec", "in_repository": "x", "name": "csv",
-          "feature": "csv", "target": "csv"}  # fmt: skip
+          "feature": "csv", "target": "csv", "dotted": "limits"}  # fmt: skip
 # Without a feature's name these are about all that are open.
 OF_ALL = {"status", "why", "logs", "report", "story list", "story show", "attempts list", "plan", "loop", "watch",
           "validate", "dashboard", "abort", "start", "gc", "config show"}  # fmt: skip
