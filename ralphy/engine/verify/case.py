@@ -26,7 +26,7 @@ from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, orders, sentences
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import FileChange, is_test
-from ralphy.testguard.test_files import assertions_in
+from ralphy.testguard.test_files import WrittenTest, assertions_in, tests_in
 from ralphy.testguard.written.red_first import RedFirst
 
 _MOST_BYTES = 2_000_000  # of a file; what is larger is no source
@@ -163,13 +163,19 @@ class Case:
     def take(self, hooked: Hooked) -> None:
         """What the hook left is the candidate from here on."""
         self.hooked = hooked
-        for name in ("changes", "assertions"):
+        for name in ("changes", "written", "assertions"):
             self.__dict__.pop(name, None)
 
     @cached_property
     def changes(self) -> Sequence[Change]:
         """What the candidate changes; it is read once."""
         return list(changes_of(self.w, self.candidate))
+
+    @cached_property
+    def written(self) -> tuple[Sequence[WrittenTest], Sequence[WrittenTest]]:
+        """The tests that are written in the changed files, as they were and as they are."""
+        rows = [(tests_in(one.name, one.old or b""), tests_in(one.name, one.new or b"")) for one in self.changes]
+        return [test for old, _ in rows for test in old], [test for _, new in rows for test in new]
 
     def is_changed(self, key: Key) -> bool:
         """Is the file changed that a test stands in?"""

@@ -16,7 +16,6 @@ from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untol
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
-from ralphy.testguard.test_files import tests_in
 
 _CONFIGS = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 
@@ -116,7 +115,7 @@ def _words_of_checks(c: Case) -> frozenset[str]:
 
 def _is_untold(c: Case, change: Change) -> bool:
     """Is it a changed file of tests whose language is not known, and that may not go?"""
-    is_read = bool(tests_in(change.name, change.old or b""))
+    is_read = any(test.path == change.name for test in c.written[0])
     return bool(change.was and is_test(change.path) and not is_read and not may_go(change.name, c.story.removes))
 
 

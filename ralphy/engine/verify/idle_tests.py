@@ -1,19 +1,18 @@
 """Which tests would pass if no function of the code did anything?
 
 An edited test that noticed this before the story, and does not now, asserts nothing any more. A new test that never
-noticed is named. Where running tells nothing (both versions fail, or none is named), what reads the tests' text
-decides alone. Decision record 021 says why both versions are asked on the code of before.
+noticed is named. Decision record 021 says why both versions are asked on the code of before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.hollow_trees import emptied, with_new_names
 from ralphy.engine.verify.old_tests import Edits
-from ralphy.engine.verify.own_tests import StoryTests, outcomes
+from ralphy.engine.verify.own_tests import StoryTests, outcomes, passing_on
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.tests_kept import may_go
 
@@ -27,7 +26,7 @@ def tests_ask_something(c: Case) -> Verdict | None:
     edited = set(_edited(c))
     tests = StoryTests.of(c)
     trees = _hollow_trees(c, tests) if tests.files and (edited or blind or weak) else []
-    passing, guards = _asked(c, tests, trees, {*edited, *blind, *weak})
+    passing, guards = passing_on(c, tests, trees, {*edited, *blind, *weak} if trees else ())
     why = {c.own.what if c.own else "": [test for test in weak if test not in guards],
            "no function does anything": [test for test in blind if test in passing]}  # fmt: skip
     c.notes += [f"tests that prove nothing, as they pass although {so}: {listed_names(names)}"
@@ -41,16 +40,6 @@ def _hollow_trees(c: Case, tests: StoryTests) -> list[str]:
     base = c.w.objects.graft(c.green, tests.files)
     trees = [emptied(c, with_new_names(c, base, says=says)[0], says=says) for says in (True, False)]
     return [] if trees[0] == base else trees
-
-
-def _asked(c: Case, tests: StoryTests, trees: list[str], names: Collection[str]) -> tuple[set[str], set[str]]:
-    """The tests that pass on each of these trees, and those that fail on one."""
-    left, failing = set(names) if trees else set(), set[str]()
-    for tree in dict.fromkeys(trees):
-        told = outcomes(c, tests, tree, left) if left else {}
-        failing |= {test for test, outcome in told.items() if outcome == FAILED}
-        left = {test for test in left if told.get(test) == PASSED}
-    return left, failing
 
 
 def _lost(c: Case, tests: StoryTests, trees: list[str], passing: set[str]) -> list[str]:

@@ -24,7 +24,7 @@ from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import may_go, vanished
 from ralphy.testguard.substance import is_test
-from ralphy.testguard.test_files import WrittenTest, importable, tests_in
+from ralphy.testguard.test_files import WrittenTest, importable
 
 
 def old_tests_pass(c: Case) -> Verdict | None:
@@ -55,18 +55,14 @@ class Edits:
         places = Places.of([before])
         edited: dict[str, Entry] = {}
         beside: dict[str, Entry | None] = {}
-        added = [one.path for one in c.changes if one.was is None and is_test(one.path)
-                 and tests_in(one.name, one.new or b"")]  # fmt: skip
-        old: list[WrittenTest] = []
-        new: list[WrittenTest] = []
+        old, new = c.written
+        held, hold = ({test.path for test in tests} for tests in (old, new))
+        added = [one.path for one in c.changes if one.was is None and is_test(one.path) and one.name in hold]
         for change in c.changes:
-            was, now = (tests_in(change.name, data or b"") for data in (change.old, change.new))
-            old += was
-            new += now
             is_other = change.was and (change.now is None or change.old != change.new)
-            if change.was and is_other and _holds_tests(change, places, was):
+            if change.was and is_other and _holds_tests(change, places, holds=change.name in held):
                 edited[change.path] = change.was
-            elif is_test(change.path) and not (was or now) and (is_other or _is_new_conftest(change)):
+            elif is_test(change.path) and change.name not in held | hold and (is_other or _is_new_conftest(change)):
                 beside[change.path] = change.was
         return cls(edited, beside, added, old, new)
 
@@ -87,11 +83,11 @@ class Edits:
         return [test for test in self.old if test.path == shown(path) and (test.name, test.body) not in kept]
 
 
-def _holds_tests(change: Change, places: Places, old: Sequence[WrittenTest]) -> bool:
+def _holds_tests(change: Change, places: Places, *, holds: bool) -> bool:
     """Do tests of the check stand in a file? Code that holds doctests is no such file."""
     if places.names:
-        return places.has(change.path) and (is_test(change.path) or bool(old))
-    return is_test(change.path) and bool(old)
+        return places.has(change.path) and (is_test(change.path) or holds)
+    return is_test(change.path) and holds
 
 
 def _is_new_conftest(change: Change) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import is_manifest
-from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code, tests_in
+from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of
 
 _MOST_UNPROVED = 2  # refusals of a story for want of a proof
@@ -102,11 +102,10 @@ class StoryTests:
     def of(cls, c: Case) -> StoryTests:
         rows = [(change, _laid_over(c, change)) for change in c.changes if _belongs(c, change)]
         files = {change.path: entry for change, entry in rows if entry or goes_along(change.path)}
-        changes = [change for change in c.changes if change.path in files]
-        there = [test for one in changes for test in tests_in(one.name, one.new or b"")]
-        old = [test for one in changes for test in tests_in(one.name, one.old or b"")]
-        known = {(test.path, test.name, test.body) for test in old}
-        return cls(files, there, [test for test in there if (test.path, test.name, test.body) not in known])
+        names = {change.name for change in c.changes if change.path in files}
+        old, new = set(c.written[0]), c.written[1]
+        there = [test for test in new if test.path in names]
+        return cls(files, there, [test for test in there if test not in old])
 
     def has_old_text(self, test: str) -> bool:
         """Does a test stand in a file that the story changed, with the text that it had before?"""
@@ -118,7 +117,7 @@ def _belongs(c: Case, change: Change) -> bool:
     """Does a changed file belong to the tests, or have tests beside its code?"""
     if goes_along(change.path) or has_tests_beside_code(change.path):
         return True
-    return change.name in c.places.names and bool(tests_in(change.name, change.new or b""))
+    return change.name in c.places.names and any(test.path == change.name for test in c.written[1])
 
 
 def _laid_over(c: Case, change: Change) -> Entry | None:
@@ -171,21 +170,26 @@ def _without_code(c: Case, tree: str, check: Check, result: CheckResult, tests: 
 
 def _without_weak(c: Case, tests: StoryTests, found: RedFirst) -> RedFirst:
     """The same with the tests apart that pass with names alone, whether the new functions return a value or none."""
-    left: Collection[str] = {*found.tests, *found.checks} - c.w.history.known_red
-    base, last = c.w.objects.graft(c.green, tests.files) if left else "", ""
-    functions: Sequence[str] = ()
-    for says in (True, False) if left else ():
-        tree, functions = with_new_names(c, base, says=says)
-        if not functions:
-            return found
-        if left and tree != last:
-            told = outcomes(c, tests, tree, left)
-            left = [one for one in left if told.get(one) == PASSED]
-        last = tree
-    if not left:
+    names = {*found.tests, *found.checks} - c.w.history.known_red
+    if not names:
         return found
-    apart = found.without([one for one in (*found.tests, *found.checks) if one in left], functions)
+    base = c.w.objects.graft(c.green, tests.files)
+    (tree, functions), (silent, _) = (with_new_names(c, base, says=says) for says in (True, False))
+    passing, _ = passing_on(c, tests, (tree, silent), names if functions else ())
+    if not passing:
+        return found
+    apart = found.without([one for one in (*found.tests, *found.checks) if one in passing], functions)
     return replace(apart, weak=tuple(one for one in apart.weak if not tests.has_old_text(one)))
+
+
+def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> tuple[set[str], set[str]]:
+    """The tests, and checks, that pass on each of these trees, and those that fail on one."""
+    left, failing = set(names), set[str]()
+    for tree in dict.fromkeys(trees):
+        told = outcomes(c, tests, tree, left) if left else {}
+        failing |= {test for test, outcome in told.items() if outcome == FAILED}
+        left = {test for test in left if told.get(test) == PASSED}
+    return left, failing
 
 
 def outcomes(c: Case, tests: StoryTests, tree: str, names: Collection[str]) -> dict[str, str]:
