@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.engine.verify.startable import missing
-from tests.engine.building import Project, build, open_feature, story
+from tests.engine.building import Project, build, story
 
 
 def planted(path: Path, canary: Path) -> None:
@@ -47,15 +46,3 @@ def test_an_agents_program_of_the_repository_is_not_asked_for_its_version(tmp_pa
     planted(project.repo / "agent", tmp_path / "canary")
     doctor(project)
     assert not (tmp_path / "canary").exists()
-
-
-@pytest.mark.attempt(24)
-@pytest.mark.parametrize("has_it", [True, False])
-def test_a_module_of_a_virtual_environment_is_still_looked_for(tmp_path: Path, has_it: bool) -> None:
-    project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": ".venv/bin/python -m pytest -q"}])
-    packages = project.repo / ".venv" / "lib" / "python3.11" / "site-packages"
-    (packages / ("pytest" if has_it else "other")).mkdir(parents=True)
-    (project.repo / ".venv" / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
-    planted(project.repo / ".venv" / "bin" / "python", tmp_path / "canary")
-    with open_feature(project.repo, project.path, project.env) as workspace:
-        assert bool(list(missing(workspace))) is not has_it

@@ -5,10 +5,8 @@ A person is told before the night, by what decides in it; no check is run.
 
 from __future__ import annotations
 
-import re
-import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +20,8 @@ from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.environment import agent_command, agent_environment, check_environment
 from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import names_in, read_text
 from ralphy.git.commands import Repository
-from ralphy.processes.program_paths import lies_in
 from ralphy.sandbox.bubblewrap import program_at
-
-_ANSWER_S = 10.0
-_PYTHON = re.compile(r"(python|pypy)[0-9.]*")
-_IS_THERE = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
-_ABSENT = 1
-_HARMLESS_PTH = {"_virtualenv.pth", "distutils-precedence.pth"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,55 +66,10 @@ def missing(w: Workspace) -> Iterator[Missing]:
 
 
 def _why_not(w: Workspace, check: Check, env: Mapping[str, str]) -> str:
-    """Why the command of a check cannot be started; "" if it can, as far as that is known without running it."""
-    words, root = argv(check), w.repository.root
-    if program_at(words[0], root, env) is None:
-        where = _not_there(words[0])
-        return f"{check.name} needs {words[0]}, which {where}"
-    module = _module_of(words)
-    if module and _lacks(words, module, root, env):
-        return f"{check.name} needs the Python module {module}, which {words[0]} does not have"
-    return ""
-
-
-def _module_of(words: Sequence[str]) -> str:
-    """The module that `python -m` names; "" for any other command."""
-    at = words.index("-m") if "-m" in words[:-1] else 0
-    is_plain = at and _PYTHON.fullmatch(Path(words[0]).name) and all(word.startswith("-") for word in words[1:at])
-    return words[at + 1].partition(".")[0] if is_plain else ""
-
-
-def _lacks(words: Sequence[str], module: str, root: Path, env: Mapping[str, str]) -> bool:
-    """Is it known that the interpreter has no such module? One that an agent could have written is not started."""
-    program = program_at(words[0], root, env)
-    if program is None or _is_in_folder(root, module):
-        return False
-    if lies_in(str(program), str(root)):
-        return _is_missing_in_venv(program.parent.parent, module)
-    if env.get("PYTHONPATH"):
-        return False
-    question = (str(program), "-E", *words[1 : words.index("-m")], "-c", _IS_THERE, module)
-    try:
-        asked = subprocess.run(question, cwd="/", env=dict(env), capture_output=True, timeout=_ANSWER_S, check=False,
-                               stdin=subprocess.DEVNULL)  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return False  # what is not known is not said
-    return asked.returncode == _ABSENT and not asked.stderr
-
-
-def _is_missing_in_venv(venv: Path, module: str) -> bool:
-    """Is a module not in a virtual environment that is closed: no packages of the system, none that lie elsewhere?"""
-    settings = read_text(venv / "pyvenv.cfg", 64 * 1024)
-    if not settings or re.search(r"include-system-site-packages\s*=\s*true", settings, re.I):
-        return False
-    folders = list(venv.glob("lib*/python*/site-packages"))
-    found = {name for folder in folders for name in names_in(folder)}
-    leads_elsewhere = any(name.endswith(".pth") for name in found - _HARMLESS_PTH)
-    return bool(folders) and not leads_elsewhere and not any(_is_in_folder(folder, module) for folder in folders)
-
-
-def _is_in_folder(folder: Path, module: str) -> bool:
-    return any(name == module or name.startswith(f"{module}.") for name in names_in(folder))
+    """Why the command of a check cannot be started; "" if its program is there."""
+    program = argv(check)[0]
+    is_there = program_at(program, w.repository.root, env) is not None
+    return "" if is_there else f"{check.name} needs {program}, which {_not_there(program)}"
 
 
 def _not_there(program: str) -> str:
