@@ -331,6 +331,15 @@ def diff_of(repository: Repository, old: str, new: str, path: str) -> bytes:
     return _diff_trees(repository, "--patch", "--unified=0", "--text", old, new, "--", f":(top,literal){path}")
 
 
+def files_with(repository: Repository, tree: str, word: str) -> list[str]:
+    """The files of a tree that hold a word."""
+    try:
+        found = repository.run("grep", "--name-only", "-z", "--word-regexp", "--fixed-strings", "-e", word, tree)
+    except GitError:  # exit code 1: there is none
+        return []
+    return [name.partition(":")[2] for name in found.decode("utf-8", "surrogateescape").split("\0") if name]
+
+
 def _diff_trees(repository: Repository, *words: str) -> bytes:
     """Run in the Git folder: no `.gitattributes` of a working tree has a say, nor can a pipe in its place stop it."""
     return repository.run("-C", str(repository.git_dir), "--git-dir=.", "--bare", "diff-tree", "-r", "--no-renames",

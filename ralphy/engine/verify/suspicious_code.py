@@ -1,17 +1,14 @@
-"""Does the story's code look made for its tests? Changed files are read, and a few that tell people of settings."""
+"""Does the story's code look made for its tests?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ralphy.engine.verify.case import Case, Change, Verdict, source_of
-from ralphy.engine.workspace.changes import files_of
+from ralphy.engine.verify.case import Case, Change, Verdict
+from ralphy.git.commands import files_with
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.substance import is_manifest, is_test
 from ralphy.testguard.written.suspicions import Suspicion, suspicions
 
 _MOST_CHANGED = 200  # files of a story
-_MOST_READ = 50  # further files
 _MOST_BYTES = 500_000  # of a file
 # Where a variable of the environment that people set is told to them.
 _TOLD = (".md", ".rst", ".adoc", ".env", ".example", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".json", ".sh",
@@ -33,16 +30,15 @@ def _suspicions(c: Case) -> list[Suspicion]:
     tests = {change.path: change.new_text or "" for change in changes
              if is_test(change.path) or change.path in c.places.names}  # fmt: skip
     code = [change for change in changes if change.path not in tests and not is_manifest(change.path)]
-    spoken = str(c.story.raw)
-    return suspicions(code, tests, lambda name: name in spoken or any(name.encode() in text for text in _told(c)))
+    return suspicions(code, tests, lambda name: _is_told(c, name))
+
+
+def _is_told(c: Case, name: str) -> bool:
+    """Does the story, or a file that tells people of the environment's variables, name one?"""
+    if name in str(c.story.raw):
+        return True
+    return any(path.endswith(_TOLD) and not is_test(path) for path in files_with(c.w.repository, c.tree, name))
 
 
 def _is_read(change: Change) -> bool:
     return change.new is not None and len(change.new) <= _MOST_BYTES and b"\0" not in change.new
-
-
-def _told(c: Case) -> Iterator[bytes]:
-    """The files that tell people of the environment's variables, those that lie highest first."""
-    paths = [(path, entry) for path, entry in files_of(c.w, c.tree) if path.endswith(_TOLD) and not is_test(path)]
-    for _, entry in sorted(paths, key=lambda row: (row[0].count("/"), row[0]))[:_MOST_READ]:
-        yield source_of(c.w, entry) or b""
