@@ -18,7 +18,6 @@ from ralphy.files.safe_open import read_bounded
 from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 
-BORROWED, LFS = "ralphy/objects", "ralphy/lfs"  # Git LFS looks beside borrowed objects, in `lfs`
 _MOST = 4 << 20
 _MOST_BORROWED, _MOST_MODULES = 32, 200
 _COPIED = re.compile(
@@ -44,6 +43,14 @@ class PersonGit:
     attributes: tuple[bytes, bytes]
     shallow: bytes
     lfs: Path
+
+    @property
+    def borrowed(self) -> Iterator[tuple[Path, str]]:
+        """(what a lane reads of the person's, its place in the lane's Git folder)."""
+        for number, path in enumerate(self.objects):
+            yield path, f"ralphy/objects-{number}" if number else "ralphy/objects"
+        if self.lfs.is_dir():
+            yield self.lfs, "ralphy/lfs"  # Git LFS looks beside borrowed objects
 
 
 def read_person(repository: Repository) -> PersonGit:
@@ -136,7 +143,7 @@ def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mappi
         raise EnvironmentProblem("cannot be removed", where=str(folder))
     for name in ("objects/info", "refs", "info", "ralphy"):
         (folder / name).mkdir(parents=True)
-    places = [f"{seen_at}/{borrowed(number)}" if seen_at else str(path) for number, path in enumerate(person.objects)]
+    places = [f"{seen_at}/{at}" if seen_at else str(path) for path, at in person.borrowed if path != person.lfs]
     files: Mapping[str, str | bytes] = {
         "HEAD": f"{head}\n",
         "packed-refs": "".join(f"{oid} {name}\n" for name, oid in sorted(refs.items())),
@@ -150,11 +157,6 @@ def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mappi
     for name, data in files.items():
         if data:
             (folder / name).write_bytes(data if isinstance(data, bytes) else os.fsencode(data))
-
-
-def borrowed(number: int) -> str:
-    """The place in a lane's Git folder of the person's objects, and of those that they borrow from."""
-    return f"{BORROWED}-{number}" if number else BORROWED
 
 
 def _config(person: PersonGit, seen_at: Path) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,12 @@ from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
 from ralphy.lanes.changes_in_lane import Selection, TakeLimits, Taken, is_within, make_ready
+from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.git_folder import PersonGit, write_git
 from ralphy.lanes.git_inside import GitInside, LaneProblem
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
+from ralphy.processes.command import REPO_MARKER
 
 _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 
@@ -44,7 +46,7 @@ class Lane:
         self.name = home.name
         self.home = home
         self.tree = home / "tree"
-        self.at = walls.place.root if walls else self.tree
+        self.at = walls.root if walls else self.tree
         self.keep: tuple[str, ...] = ()
         self.laid_out = ""
         self.empty: tuple[str, ...] = ()
@@ -53,6 +55,20 @@ class Lane:
         self._objects = objects
         self._walls = walls
         self._stood: os.stat_result | None = None
+
+    @property
+    def is_mounted(self) -> bool:
+        """Do programs see the tree at the checkout's path? Else it has no walls."""
+        return self._walls is not None
+
+    def environment(self, env: Mapping[str, str], base_port: int) -> dict[str, str]:
+        """An environment for a program in the lane: its slot and its ports; without walls, what leads into the checkout
+        leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
+        number = int(self.name.rpartition("-")[2])
+        own = slot_variables(number, base_port, is_clean=self.name.startswith("clean"))
+        led = env if self.is_mounted else rewritten(env, self._repository.root, self.tree)
+        marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
+        return {**led, **marker, **own}
 
     def lay_out(self, tree: str, commit: str, branch: str) -> None:
         """Make the working tree exactly a tree (its objects must be written); what is the same is not written again.

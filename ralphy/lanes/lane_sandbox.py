@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ralphy.lanes.git_folder import LFS, borrowed
+from ralphy.lanes.git_folder import PersonGit
 from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bind_sources import BindSources
-from ralphy.sandbox.bubblewrap import CONTROL, Sandbox, View, closed_around, exposed, open_around
+from ralphy.sandbox.bubblewrap import Sandbox, View, closed_around, exposed, open_around
 from ralphy.sandbox.host_sockets import sockets_below
 from ralphy.sandbox.machine import Machine, shows
 from ralphy.sandbox.mount_points import make_mount_point
@@ -41,39 +41,21 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class LanePlace:
-    """What all lanes of a repository have in common. Paths are absolute and real.
-
-    `lanes` is the folder of all lanes of all repositories; `objects` the person's, then those that they borrow from;
-    `kept` what agents and checks may not write, relative to the root. `read_only` can be read where it is visible:
-    other checkouts, the person's settings. `lfs` is where Git LFS keeps the person's large files, or would.
-    """
-
-    root: Path
-    common_dir: Path
-    lanes: Path
-    objects: tuple[Path, ...]
-    kept: tuple[str, ...] = CONTROL
-    read_only: tuple[Path, ...] = ()
-    lfs: Path | None = None
-
-    @property
-    def borrowed(self) -> Iterator[tuple[Path, str]]:
-        """(what the lane reads of the person's, its place in the lane's Git folder)."""
-        yield from ((path, borrowed(number)) for number, path in enumerate(self.objects))
-        if self.lfs and self.lfs.is_dir():
-            yield self.lfs, LFS
-
-
-@dataclass(frozen=True, slots=True)
 class LaneSandbox:
     """The walls around programs in any lane of a repository; closed if there is a `view`, else open to the `machine`.
 
-    Without `is_networked` the open kind has no network; the closed kind has what its view says.
+    Paths are absolute and real. `lanes` is the folder of all lanes of all repositories. `kept` is what agents and
+    checks may not write, relative to the root. `read_only` can be read where it is visible: other checkouts, the
+    person's settings. Without `is_networked` the open kind has no network; the closed kind has what its view says.
     """
 
     program: str
-    place: LanePlace
+    root: Path
+    common_dir: Path
+    lanes: Path
+    person: PersonGit
+    kept: tuple[str, ...]
+    read_only: tuple[Path, ...]
     machine: Machine
     view: View | None = None
     is_networked: bool = True
@@ -85,12 +67,11 @@ class LaneSandbox:
         agent left, is in the way of a bind.
         """
         self._make_mount_points(home, binds)
-        kept = () if is_ralphys else self.place.kept
+        kept = () if is_ralphys else self.kept
         tree = home / "tree"
-        view = self.view or View((), (), ())
-        sources = BindSources(tree, self.place.root, tuple(tree / name for name in kept),
-                              tuple(exposed(view.writable, view)), is_closed=self.view is not None)  # fmt: skip
-        root, last = self.place.root, tuple(_binds(binds))
+        view, root, last = self.view or View((), (), ()), self.root, tuple(_binds(binds))
+        sources = BindSources(tree, root, tuple(tree / name for name in kept), tuple(exposed(view.writable, view)),
+                              is_closed=self.view is not None)  # fmt: skip
         if self.view:
             seen = (*self.view.readable, *self.view.writable)
             project = tuple(self._tree(home, lambda path: any(path.is_relative_to(above) for above in seen)))
@@ -108,36 +89,31 @@ class LaneSandbox:
         for bind in reversed(binds):
             if at.is_relative_to(bind.at):
                 return bind.source / at.relative_to(bind.at)
-        return home / "tree" / at.relative_to(self.place.root) if at.is_relative_to(self.place.root) else at
+        return home / "tree" / at.relative_to(self.root) if at.is_relative_to(self.root) else at
 
     def _tree(self, home: Path, is_seen: Callable[[Path], bool]) -> Iterator[str]:
-        for path in filter(is_seen, self.place.read_only):
+        for path in filter(is_seen, self.read_only):
             yield from ("--ro-bind-try", str(path), str(path))
         for path in filter(is_seen, self._hidden()):
             yield from _cover(path)
-        root = self.place.root
+        root = self.root
         yield from ("--bind", str(home / "tree"), str(root), "--bind", str(home / "git"), str(root / ".git"))
-        for path, at in self.place.borrowed:
+        for path, at in self.person.borrowed:
             yield from ("--ro-bind", str(path), str(root / ".git" / at))
 
     def _hidden(self) -> Iterable[Path]:
         """All lanes and the person's Git folder, where the lane's tree does not stand before it; these and the checkout
         at their other paths."""
-        place = self.place
-        found = [place.lanes, *(() if self._hides_git else (place.common_dir,))]
-        return dict.fromkeys([*found, *other_paths((place.root, *found))])
-
-    @property
-    def _hides_git(self) -> bool:
-        """Does the lane's tree stand before the person's Git folder?"""
-        return self.place.root in self.place.common_dir.parents
+        is_covered = self.root in self.common_dir.parents
+        found = [self.lanes, *(() if is_covered else (self.common_dir,))]
+        return dict.fromkeys([*found, *other_paths((self.root, *found))])
 
     def _make_mount_points(self, home: Path, binds: Sequence[Bind]) -> None:
         make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
-        for _, at in self.place.borrowed:
+        for _, at in self.person.borrowed:
             make_mount_point(home / "git", PurePath(at), may_replace=True)
         for bind in (one for one in binds if not one.is_scratch):
-            top, inner = _mounted(self.place.root, bind.at, home)
+            top, inner = _mounted(self.root, bind.at, home)
             if top:
                 make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / "git")
 

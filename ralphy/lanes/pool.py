@@ -17,7 +17,7 @@ from ralphy.git.objects import Objects
 from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import Lane
-from ralphy.lanes.lane_sandbox import LanePlace, LaneSandbox
+from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.lanes_folder import CACHES, checkout_of, forget_owner, left_over, repository_of
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View
@@ -92,13 +92,12 @@ class Pool:
         if self._bwrap is None:
             return None
         self._make_folder()
-        r, machine = self._repository, machine or Machine(self._repository.env, self.caches)
+        r, lanes = self._repository, self.folder.parent.resolve()
         if view is None and not self.caches.is_dir():
             self._make_caches()
-        place = LanePlace(r.root.resolve(), r.common_dir.resolve(), self.folder.parent.resolve(), self.person.objects,
-                          tuple(dict.fromkeys((*CONTROL, *self._control))), (*other_checkouts(r), *settings_of(r.env)),
-                          self.person.lfs)  # fmt: skip
-        return LaneSandbox(self._bwrap, place, machine, view)
+        kept, read_only = (*CONTROL, *self._control), (*other_checkouts(r), *settings_of(r.env))
+        return LaneSandbox(self._bwrap, r.root.resolve(), r.common_dir.resolve(), lanes, self.person, kept, read_only,
+                           machine or Machine(r.env, self.caches), view)  # fmt: skip
 
     def listed(self) -> list[LaneFacts]:
         """All lanes that are there, by name; those of removed worktrees, too."""

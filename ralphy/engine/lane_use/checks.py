@@ -14,7 +14,7 @@ from ralphy.checks.listing import Listing, name_below
 from ralphy.checks.narrowing import folder_of
 from ralphy.checks.runner_output import failing_tests, ran_none, read_output
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.lane_walls import cwd_of, environment_in, sandbox_of
+from ralphy.engine.lane_use.lane_walls import sandbox_of
 from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.workspace.environment import SETUP, check_environment
 from ralphy.engine.workspace.full_disk import places, require_disk_space
@@ -153,8 +153,8 @@ def command_in(
     w: Workspace, lane: Lane, whose: str, words: Sequence[str], env: Mapping[str, str], deadline_s: float, shared: str
 ) -> Command:
     """A command in a lane, inside the walls of `checks` or an `agent`; NotStarted if its program is not there."""
-    sandbox, inside = sandbox_of(w, lane, whose), environment_in(w, lane, env)
-    return command_inside(sandbox, words, cwd_of(w, lane), inside, deadline_s, shared)
+    inside = lane.environment(env, w.config.lanes.port_base)
+    return command_inside(sandbox_of(w, lane, whose), words, lane.at, inside, deadline_s, shared)
 
 
 def _run(

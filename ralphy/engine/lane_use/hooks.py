@@ -78,4 +78,4 @@ def _where(w: Workspace) -> str:
     folder, lane = w.checkout.hooks_folder, clean_lane(w)
     if folder.is_relative_to(w.repository.root) and not folder.is_relative_to(w.repository.common_dir):
         return f"-c core.hooksPath={shlex.quote(str(folder.relative_to(w.repository.root)))} "
-    return f"-c core.hooksPath={shlex.quote(str(folder))} " if lane.at == lane.tree else ""
+    return "" if lane.is_mounted else f"-c core.hooksPath={shlex.quote(str(folder))} "

@@ -106,12 +106,12 @@ def _brought(w: Workspace, tree: str) -> list[Brought]:
 
 def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
-    is_bound = lane is clean_lane(w) and lane.at != lane.tree and not w.config.setup
+    is_bound = lane is clean_lane(w) and lane.is_mounted and not w.config.setup
     chosen = unbound(brought) if is_bound else brought
     if not coming(chosen):
         return
     copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,
-                              keeps_changes=bool(w.config.setup), is_bound=lane.at != lane.tree)  # fmt: skip
+                              keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip
     for path, why in left_out:
         sentence = f"{path} is not brought into lanes as a whole: {why}"
         if sentence not in w.checkout.said:

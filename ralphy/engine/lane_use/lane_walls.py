@@ -24,10 +24,8 @@ from ralphy.files.tree_walk import children, walk
 from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import coming, scratch
-from ralphy.lanes.environment import rewritten, slot_variables
 from ralphy.lanes.ignored import Kind, dependency_folder
 from ralphy.lanes.lane_sandbox import Bind
-from ralphy.processes.command import REPO_MARKER
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.sandbox.machine import AgentFolder, Machine, is_temporary
 from ralphy.text.tone import WAITING
@@ -80,21 +78,6 @@ def login_file(w: Workspace) -> Path | None:
     return folder.path(w.env) / folder.login if folder and w.config.safety.level != STRICT else None
 
 
-def cwd_of(w: Workspace, lane: Lane) -> Path:
-    """The folder to start a lane's programs in: in a sandbox, the lane stands where the checkout is."""
-    return lane.tree if lane.at == lane.tree else w.repository.root
-
-
-def environment_in(w: Workspace, lane: Lane, env: Mapping[str, str]) -> dict[str, str]:
-    """An environment for a program in a lane: its slot and its ports; without a sandbox, what leads into the checkout
-    leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
-    number = int(lane.name.rpartition("-")[2])
-    own = slot_variables(number, w.config.lanes.port_base, is_clean=lane.name.startswith("clean"))
-    led = rewritten(env, w.repository.root, lane.tree) if lane.at == lane.tree else env
-    marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
-    return {**led, **marker, **own}
-
-
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
     """The settings of runs; for what Ralphy runs itself, the person's hooks."""
     settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
@@ -109,7 +92,7 @@ def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
 def _bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
     """(source, place inside) of dependencies that a sandboxed lane shows read-only to checks: the checkout's, or, where
     `setup` installs them, the lane's own."""
-    if lane is not clean_lane(w) or lane.at == lane.tree:
+    if lane is not clean_lane(w) or not lane.is_mounted:
         return []
     source = lane.tree if w.config.setup else w.repository.root
     folders = [one for one in coming(w.checkout.brought or ()) if one.is_folder and one.kind is Kind.DEPENDENCY]
@@ -147,8 +130,7 @@ class Outside:
 
     @classmethod
     def take(cls, w: Workspace, lane: Lane) -> Outside:
-        is_closed = lane.at != lane.tree
-        return cls(True) if is_closed else cls(False, _seen(w), note_edits(w))
+        return cls(True) if lane.is_mounted else cls(False, _seen(w), note_edits(w))
 
     def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(markers and documents that were set aside, what else changed outside of the lane during the run)."""

@@ -81,7 +81,7 @@ def _attempt(w: Workspace, run: Run, ran: Ran, head: str, verdict: Verdict, cand
 
 def _lane_removal_costs_nothing(w: Workspace, lane: Lane, ran: Ran) -> Ran:
     """The run; one whose lane a person removed costs no attempt. Without a sandbox, the agent could have done it."""
-    if lane.at == lane.tree or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
+    if not lane.is_mounted or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
         return ran
     why = f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
     w.say(why, WAITING)

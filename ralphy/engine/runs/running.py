@@ -20,7 +20,7 @@ from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.feature.documents import sealed_place
 from ralphy.engine.feature.live_documents import put
-from ralphy.engine.lane_use.lane_walls import Outside, cwd_of, environment_in, login_file, run_settings, sandbox_of
+from ralphy.engine.lane_use.lane_walls import Outside, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
 from ralphy.engine.workspace.environment import agent_command, agent_environment
@@ -331,12 +331,12 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
     runs = private_folder(w.feature.private / "runs")
     return AgentRequest(
         run=run,
-        cwd=str(cwd_of(w, lane)),
+        cwd=str(lane.at),
         run_dir=str(runs / "-".join(part for part in (run, d.step, story) if part)),
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
-        env={**environment_in(w, lane, agent_environment(w, run, {})), **more},
+        env={**lane.environment(agent_environment(w, run, {}), w.config.lanes.port_base), **more},
         settings=run_settings(w, lane),
         outbox=str(outbox),
         keeps_no_session=bool(sealed_place(w, step_of(d.step).document)),

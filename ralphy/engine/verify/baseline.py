@@ -82,7 +82,7 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     if w.config.lanes.probe == "off" or not w.checks:
         return
     commands = {check.name: check.run for check in w.checks}
-    is_mounted = clean_lane(w).at != clean_lane(w).tree
+    is_mounted = clean_lane(w).is_mounted
     brought = [one.path for one in coming(w.checkout.brought or ())]
     key = cache_key(files_of(w.objects, tree), commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
     store = w.repository.state_dir / _PROBES
