@@ -56,7 +56,7 @@ def test_a_file_that_might_lose_a_comment_is_left_to_the_person() -> None:
 
 
 def test_a_file_that_is_wrong_already_is_refused_with_its_line() -> None:
-    with pytest.raises(InvalidInput, match="limits.until is \[\]") as refused:
+    with pytest.raises(InvalidInput, match=r"limits.until is \[\]") as refused:
         with_setting(b"limits:\n  until: []\n", "config.yaml", named("setup"), "make")
     assert refused.value.where == "config.yaml:2"
 

@@ -30,7 +30,6 @@ from ralphy.sandbox.bubblewrap import command_inside
 
 if TYPE_CHECKING:
     from ralphy.lanes.lane import Lane
-    from ralphy.processes.command import Command
 
 _OUTPUT_BYTES = 256 * 1024
 _KILLED = {-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGKILL, 128 + signal.SIGTERM}  # a shell or sandbox adds 128
@@ -39,10 +38,11 @@ _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was kille
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check said: `exit` is its code (negative: a signal; None: not started or stopped in time).
+    """What a check said: `exit` is its code (negative: a signal; None: it was not started, or `stopped`).
 
-    `listing` is what its runner told of the tests, None if it told nothing; `error` is the first error that it printed,
-    with file and line. `excused` failed in it and does not count: it is flaky, or fails without the change.
+    `stopped` is "start", or why it was ended before its end ("deadline"). `listing` is what its runner told of the
+    tests, None if it told nothing; `error` is the first error that it printed, with file and line. `excused` failed in
+    it and does not count: it is flaky, or fails without the change.
     """
 
     name: str
@@ -53,6 +53,7 @@ class CheckResult:
     is_empty: bool = False
     why: str = ""
     run: str = ""
+    stopped: str = ""
     listing: Listing | None = None
     error: str = ""
     excused: frozenset[str] = frozenset()
@@ -107,7 +108,7 @@ def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool
     with Reports(w.repository.token) as reports:
         for check in w.checks:
             w.say(f"  check {check.name}: {check.run} (at most {check.timeout_s:.0f} s)", is_detail=True)
-            results.append(_reported(w, check, env, reports))
+            results.append(run_check(w, check, argv(check), env, reports))
             w.emit(results[-1].event(purpose))
             if not results[-1].is_green:
                 require_disk_space(w)
@@ -129,13 +130,15 @@ def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[Ch
     return ask()
 
 
-def _reported(w: Workspace, check: Check, env: Mapping[str, str], reports: Reports) -> CheckResult:
-    """Run a check, and take in what its runner reported of the tests."""
-    result = _run(w, "checks", check, reports.environment(env, check.name), reports.folder)
+def run_check(
+    w: Workspace, check: Check, words: Sequence[str], env: Mapping[str, str], reports: Reports
+) -> CheckResult:
+    """Run a check by these words in the clean lane, and take in what its runner reported of the tests."""
+    result = _run(w, clean_lane(w), "checks", check, words, reports.environment(env, check.name), reports.folder)
     if is_refused(result.exit, result.output):
-        result = _run(w, "checks", check, env, reports.folder)
-    listing = reports.read(check.name, folder_of(argv(check))) or read_output(result.output)
-    is_empty = ran_none(argv(check), result.exit, result.output, listing)
+        result = _run(w, clean_lane(w), "checks", check, words, env, reports.folder)
+    listing = reports.read(check.name, folder_of(words)) or read_output(result.output)
+    is_empty = ran_none(words, result.exit, result.output, listing)
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
 
 
@@ -149,41 +152,35 @@ def run_setup(w: Workspace, lane: Lane) -> None:
                                  hint=f"run it yourself: {command}")  # fmt: skip
 
 
-def command_in(
-    w: Workspace, lane: Lane, whose: str, words: Sequence[str], env: Mapping[str, str], deadline_s: float, shared: str
-) -> Command:
-    """A command in a lane, inside the walls of `checks` or an `agent`; NotStarted if its program is not there."""
-    inside = lane.environment(env, w.config.lanes.port_base)
-    return command_inside(sandbox_of(w, lane, whose), words, lane.at, inside, deadline_s, shared)
-
-
 def _run(
-    w: Workspace, whose: str, check: Check, env: Mapping[str, str], shared: str = "", lane: Lane | None = None
+    w: Workspace, lane: Lane, whose: str, check: Check, words: Sequence[str], env: Mapping[str, str], shared: str = ""
 ) -> CheckResult:
-    """Run a command inside the walls of `checks` or an `agent`; `shared` is a folder that it may write to."""
+    """Run a command in a lane, inside the walls of `checks` or an `agent`; it may write to the folder `shared`."""
     over: list[str] = []
+    inside = lane.environment(env, w.config.lanes.port_base)
     try:
-        command = command_in(w, lane or clean_lane(w), whose, argv(check), env, check.timeout_s, shared)
-        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, over))
+        command = command_inside(sandbox_of(w, lane, whose), words, lane.at, inside, check.timeout_s, shared)
+        end, output = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=_bounds(w, over))
     except NotStarted as error:
-        return CheckResult(check.name, None, 0.0, str(error), why=f"could not be started: {error.what}")
+        why = f"could not be started: {error.what}"
+        return CheckResult(check.name, None, 0.0, str(error), why=why, stopped="start")
     text = output.decode("utf-8", "replace")
     if end.stopped == "disk":  # as with an agent: there may be room again, and what it says now is worth nothing
         raise DiskFull(over[0], where=str(w.repository.root), hint="free some space")
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:g} s"
-        return CheckResult(check.name, None, end.duration_s, text, why=why)
+        return CheckResult(check.name, None, end.duration_s, text, why=why, stopped=end.stopped)
     if end.returncode == 0:
         return CheckResult(check.name, 0, end.duration_s, text)
     first = first_error(text.replace(f"{clean_lane(w).at}/", ""))
     line = first.line if first else ""
-    failing = tuple(name_below(folder_of(argv(check)), test) for test in failing_tests(text))
+    failing = tuple(name_below(folder_of(words), test) for test in failing_tests(text))
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing, error=line)
 
 
 def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:
     """Run a command that is not a check of the settings (`setup`, the hook) like one, but inside the agent's walls."""
-    return replace(_run(w, "agent", check, env, lane=lane), run=check.run)
+    return replace(_run(w, lane or clean_lane(w), "agent", check, argv(check), env), run=check.run)
 
 
 def checked(result: CheckResult) -> dict[str, Any]:
@@ -191,7 +188,7 @@ def checked(result: CheckResult) -> dict[str, Any]:
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
-def bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
+def _bounds(w: Workspace, over: list[str]) -> Callable[[], str | None]:
     """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
     limits = w.config.limits
     allowed = Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
 
-from ralphy.checks.listing import Listing
-from ralphy.checks.narrowing import folder_of, narrowed
-from ralphy.checks.runner_output import read_output
+from ralphy.checks.narrowing import narrowed
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.checks import CheckResult, argv, bounds, command_in
+from ralphy.engine.lane_use.checks import CheckResult, argv, run_check
 from ralphy.engine.lane_use.lane_layout import lay_out_clean, lay_over
 from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.workspace.environment import check_environment
@@ -19,11 +17,9 @@ from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
-from ralphy.processes.capture import capture
 
 _MOST_SECONDS = 300.0
 _PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
-_OUTPUT_BYTES = 256 * 1024
 # What was asked by a run that people are told of when it takes too long.
 _ASKED: dict[Purpose, str] = {
     "old_tests": "whether the old versions of edited tests pass",
@@ -31,18 +27,6 @@ _ASKED: dict[Purpose, str] = {
     "probe": "whether failures are heard",
     "acceptance_tests": "whether acceptance tests notice that code is missing",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a check tells of its tests (None: of none), what it prints, whether it came to its end and was green, and
-    how long it took; `stopped` says why it was ended before ("deadline"), "" if it was not."""
-
-    listing: Listing | None
-    output: str
-    is_green: bool
-    seconds: float = 0.0
-    stopped: str = ""
 
 
 def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | None:
@@ -60,37 +44,37 @@ def patience_s(check: Check, result: CheckResult) -> float:
 def try_tree(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose,
     over: Mapping[str, bytes] = MappingProxyType({}),
-) -> Told | None:  # fmt: skip
+) -> CheckResult | None:  # fmt: skip
     """What these words of a check tell about a tree, with files laid over it that are in no tree; None if they cannot
     be run there, or took too long."""
-    told = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS), over=over)
-    return None if told and told.stopped else told
+    result = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS), over=over)
+    return None if result and result.stopped else result
 
 
 def tried(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float,
     over: Mapping[str, bytes] = MappingProxyType({}),
-) -> Told | None:  # fmt: skip
+) -> CheckResult | None:  # fmt: skip
     """The same, within so many seconds; also of what was stopped."""
-    try:
-        lay_out_clean(w, tree)
-        lay_over(clean_lane(w), over)
-        return _run(w, tree, check, words, purpose, most_s)
-    except (OSError, EnvironmentProblem) as error:
-        w.say(f"check {check.name} could not be run on another version of the tests: {error}")
-        return None
-
-
-def _run(w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float) -> Told:
     with Reports(w.repository.token) as reports:
-        env = reports.environment(check_environment(w, f"{purpose}-{tree[:12]}"), check.name)
-        command = command_in(w, clean_lane(w), "checks", words, env, most_s, reports.folder)
-        subject().check_runs[purpose] += 1
-        end, data = capture(w.supervisor, command, _OUTPUT_BYTES, should_stop=bounds(w, []))
-        output = data.decode("utf-8", "replace")
-        if end.stopped == "deadline" and purpose in _ASKED:
-            said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"
-            subject().late.append(said)
-        w.emit(CheckResult(check.name, end.returncode, end.duration_s, output).event(purpose))
-        listing = reports.read(check.name, folder_of(words)) or read_output(output)
-        return Told(listing, output, end.returncode == 0, end.duration_s, end.stopped or "")
+        try:
+            lay_out_clean(w, tree)
+            lay_over(clean_lane(w), over)
+            env = check_environment(w, f"{purpose}-{tree[:12]}")
+            result = run_check(w, replace(check, timeout_s=most_s), words, env, reports)
+        except (OSError, EnvironmentProblem) as error:
+            _tell_of_no_run(w, check, str(error))
+            return None
+    if result.stopped == "start":
+        _tell_of_no_run(w, check, result.output)
+        return None
+    subject().check_runs[purpose] += 1
+    w.emit(result.event(purpose))
+    if result.stopped == "deadline" and purpose in _ASKED:
+        said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"
+        subject().late.append(said)
+    return result
+
+
+def _tell_of_no_run(w: Workspace, check: Check, why: str) -> None:
+    w.say(f"check {check.name} could not be run on another version of the tests: {why}")

@@ -15,7 +15,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.hooks import Hooked
 from ralphy.engine.lane_use.take_over import Candidate
-from ralphy.engine.lane_use.trial import Told, try_tree, words_for
+from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.verify.baseline_records import known_tests, listed
 from ralphy.engine.workspace.changes import shown
 from ralphy.engine.workspace.subject import subject
@@ -209,7 +209,7 @@ class Case:
     def ask(
         self, tree: str, check: Check, purpose: Purpose, files: Collection[str] = (),
         over: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> Told | None:  # fmt: skip
+    ) -> CheckResult | None:  # fmt: skip
         """What a check tells of a tree, on these files of tests alone where its runner can be asked for them; None if
         it could not be run, or came to no end. `over` are files that are in no tree."""
         words = words_for(self.w, check, sorted(files)) or argv(check)

@@ -16,7 +16,7 @@ from ralphy.checks.listing import PASSED, Listing
 from ralphy.checks.runner_output import failing_tests
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.lane_use.trial import Told, try_tree, words_for
+from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.lanes.probe import runs_tests
 from ralphy.testguard.kept.test_keys import Key
@@ -120,7 +120,7 @@ def _pass_alone(w: Workspace, tree: str, failing: frozenset[Name]) -> bool:
     return True
 
 
-def _still_failing(told: Told | None, tests: set[str]) -> set[str]:
+def _still_failing(told: CheckResult | None, tests: set[str]) -> set[str]:
     if told is None:
         return tests
     if told.listing and told.listing.tests:

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
 from ralphy.checks.runner_output import failing_tests, named
 from ralphy.config.values import Check
-from ralphy.engine.lane_use.checks import argv
-from ralphy.engine.lane_use.trial import Told
+from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed
 from ralphy.engine.verify.case import Case, Change, Places, Verdict
 from ralphy.engine.workspace.changes import shown
@@ -125,7 +124,7 @@ class _Asked:
         if told and not (red or told.is_green or is_told):
             yield from self._as_a_whole()
 
-    def _run(self) -> Told | None:
+    def _run(self) -> CheckResult | None:
         """What the check tells of the candidate with files as they were, None for one that was not there."""
         c, old = self.c, {**self.beside, **self.edits.edited}
         c.w.say(f"  check {self.check.name} is run on the old versions of the tests that were edited")
@@ -136,7 +135,7 @@ class _Asked:
         tree = c.w.objects.graft(c.tree, files)
         return c.ask(tree, self.check, "old_tests", () if self.beside else set(map(shown, self.edits.edited)))
 
-    def _failing(self, told: Told) -> list[str]:
+    def _failing(self, told: CheckResult) -> list[str]:
         """The tests that failed, as the runner names them in its report, or else in what it prints."""
         if told.listing and told.listing.tests:
             return [test for test, outcome in told.listing.tests.items() if outcome == FAILED]
