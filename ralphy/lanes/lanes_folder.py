@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ralphy.errors import EnvironmentProblem, InvalidInput
 from ralphy.files.notes import read_note, write_note
-from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import children, remove
 from ralphy.files.user_folders import cache_folder
 
@@ -31,6 +30,7 @@ class Abandoned:
 
     folder: Path
     checkout: str
+    git_dir: Path
     why_kept: str = ""
 
 
@@ -68,7 +68,8 @@ class Owner:
     @property
     def folder_name(self) -> str:
         """Its name, and a hash of its Git folder: linked worktrees have lanes of their own, too."""
-        return f"{re.sub(r'[^A-Za-z0-9._-]', '_', self.root.name)[:40]}{_ending(self.git_dir)}"
+        digest = hashlib.sha256(str(self.git_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+        return f"{re.sub(r'[^A-Za-z0-9._-]', '_', self.root.name)[:40]}-{digest}"
 
     def note(self, folder: Path) -> None:
         """Note in the folder whose it is: nothing else tells that once the checkout is deleted."""
@@ -101,34 +102,18 @@ def abandoned(lanes: Path) -> Iterator[Abandoned]:
         is_true = root.is_absolute() and git_dir.is_absolute() and found.name == Owner(root, git_dir).folder_name
         if is_true and not os.path.lexists(root) and not os.path.lexists(git_dir):
             why = "" if mount.is_mount() else f"{mount} is not mounted"
-            yield Abandoned(lanes / found.name, str(root), why)
+            yield Abandoned(lanes / found.name, str(root), git_dir, why)
 
 
 def _mount_of(path: Path) -> Path:
     return next(at for at in (path, *path.parents) if at.is_mount())
 
 
-def _ending(git_dir: Path) -> str:
-    digest = hashlib.sha256(str(git_dir.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    return f"-{digest}"
-
-
-def left_over(repository: Repository, lanes: Path) -> dict[str, Path]:
-    """Name -> folder of the lanes of linked worktrees in which Ralphy worked, and that were removed."""
-    states = sorted((repository.state_dir / "checkouts").glob("worktree-*"))
-    git_dirs = (repository.common_dir / "worktrees" / state.name.removeprefix("worktree-") for state in states)
-    gone = {git_dir.name: _ending(git_dir) for git_dir in git_dirs if not _is_there(git_dir)}
-    found = list(lanes.iterdir()) if gone and lanes.is_dir() else []
-    return {name: folder for name, ending in gone.items() for folder in found if folder.name.endswith(ending)}
-
-
-def _is_there(git_dir: Path) -> bool:
-    """Is there a worktree? One whose folder cannot be seen now may lie on a disk that comes back: then Git locks it."""
-    try:
-        place = Path(os.fsdecode(read_safely(git_dir / "gitdir")).strip())
-    except OSError:
-        return False
-    return place.exists() or (git_dir / "locked").exists()
+def of_removed_worktrees(repository: Repository, lanes: Path) -> dict[str, Path]:
+    """Name -> folder of the lanes of linked worktrees that were removed."""
+    worktrees = repository.common_dir.resolve() / "worktrees"
+    return {one.git_dir.name: one.folder for one in abandoned(lanes)
+            if one.git_dir.parent == worktrees and not one.why_kept}  # fmt: skip
 
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:

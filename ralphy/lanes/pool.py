@@ -18,7 +18,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LaneSandbox
-from ralphy.lanes.lanes_folder import CACHES, checkout_of, forget_owner, left_over, repository_of
+from ralphy.lanes.lanes_folder import CACHES, checkout_of, forget_owner, of_removed_worktrees, repository_of
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
@@ -121,7 +121,7 @@ class Pool:
 
     def _homes(self) -> dict[str, Path]:
         """Where the lanes lie, by name."""
-        left = left_over(self._repository, self.folder.parent)
+        left = of_removed_worktrees(self._repository, self.folder.parent)
         return {f"{worktree}{found.name}": folder / found.name
                 for worktree, folder in (("", self.folder), *((f"{name}/", at) for name, at in left.items()))
                 for found in (children(self.folder.parent, folder) if folder.is_dir() else ())
