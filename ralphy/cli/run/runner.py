@@ -18,8 +18,7 @@ from ralphy.cli.status.look import standing
 from ralphy.documents.feature_folder import Feature
 from ralphy.documents.readiness import faults
 from ralphy.engine.every_feature import Turn, exit_code_of, run_every
-from ralphy.engine.lane_use.agent_start import require_agent_starts
-from ralphy.engine.lane_use.open_lanes import lanes_of
+from ralphy.engine.lane_use.open_lanes import lanes_of, require_agent_starts
 from ralphy.engine.reactor import Dialogue, Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace

@@ -17,7 +17,7 @@ from ralphy.cli.setup.checks import checks_known, workspace_of
 from ralphy.cli.setup.findings import Finding, Look, Place, State, fail, warn
 from ralphy.cli.setup.init import planned
 from ralphy.detect.stack import detect
-from ralphy.engine.lane_use.agent_start import require_agent_starts
+from ralphy.engine.lane_use.open_lanes import require_agent_starts
 from ralphy.engine.workspace.safety_level import AS_YOU
 from ralphy.errors import RalphyError
 from ralphy.files.safe_open import read_safely

@@ -10,7 +10,7 @@ from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import tip_of, work_tip
 from ralphy.engine.lane_use.checks import run_setup
 from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, note_set_up
-from ralphy.engine.lane_use.open_lanes import clean_lane
+from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
 from ralphy.engine.workspace.changes import shown
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
@@ -87,11 +87,8 @@ def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[
 def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
     """Say once which submodules are empty folders in lanes, before checks turn red for it."""
     for path in lane.empty[:5]:
-        sentence = (f"{shown(path)} is an empty folder in lanes: the commit of the submodule is not in your checkout; "
-                    f"git submodule update --init {shown(path)}")  # fmt: skip
-        if sentence not in w.checkout.said:
-            w.checkout.said.add(sentence)
-            w.say(sentence, WAITING)
+        say_once(w, f"{shown(path)} is an empty folder in lanes: the commit of the submodule is not in your checkout; "
+                 f"git submodule update --init {shown(path)}", WAITING)  # fmt: skip
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:
@@ -113,9 +110,6 @@ def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,
                               keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip
     for path, why in left_out:
-        sentence = f"{path} is not brought into lanes as a whole: {why}"
-        if sentence not in w.checkout.said:
-            w.checkout.said.add(sentence)
-            w.say(sentence)
+        say_once(w, f"{path} is not brought into lanes as a whole: {why}")
     if copied:
         forget_set_up(lane)

@@ -5,21 +5,31 @@ What is asked for and not to be had ends the run (fail closed). What is merely w
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ralphy.engine.lane_use.strict import require_closed
+from ralphy.engine.lane_use.strict import SYSTEM, missing, require_closed, view_of
+from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.safety_level import AS_YOU, MINIMAL, STRICT, open_program, own_place
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import read_regular
 from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import Pool
 from ralphy.pipeline.acceptance import SEALED
+from ralphy.sandbox.bubblewrap import Sandbox, program_at, run_inside
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
+    from ralphy.pipeline.events import Tone
 
 _MOST_LANES = 80  # more than agents at the same time
+_ANSWER_S = 10.0
 
 
 def lanes_of(w: Workspace) -> Pool:
@@ -63,18 +73,62 @@ def bubblewrap_for(w: Workspace) -> str | None:
     level = w.config.safety.level
     if level == MINIMAL:
         _require_unsealed(w)
-        _say_once(w, "safety: minimal: no sandbox, the agent can do whatever you can")
+        say_once(w, "safety: minimal: no sandbox, the agent can do whatever you can")
         return None
     if level == STRICT:
         closed = require_closed(w)
-        _say_once(w, "safety: strict, in a closed bubblewrap sandbox")
+        say_once(w, "safety: strict, in a closed bubblewrap sandbox")
         return closed
     program, why = open_program(w)
     if not program:
         _require_unsealed(w)
     kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox, so {AS_YOU}: {why}"
-    _say_once(w, f"safety: {level}, {kind}{own_place(w)}")
+    say_once(w, f"safety: {level}, {kind}{own_place(w)}")
     return program
+
+
+def require_agent_starts(w: Workspace) -> None:
+    """EnvironmentProblem if the agent's program does not start in a closed sandbox around an empty tree."""
+    with TemporaryDirectory(prefix="ralphy-lane-") as name:
+        home = Path(name).resolve()
+        for part in ("tree", "git"):
+            (home / part).mkdir()
+        closed = lanes_of(w).sandbox(view_of(w, networked=True))
+        if closed and (lacking := list(_no_start(w, closed.around(home)))):
+            raise missing(lacking)
+
+
+def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
+    """Does the agent start in there at all?"""
+    program = w.config.agent.command[0]
+    env = agent_environment(w, "strict", {})
+    words = agent_command(w)
+    at = program_at(words[0], w.repository.root, env)
+    if at is None:
+        yield f"{program} is not on PATH", "install it, or set agent.command"
+        return
+    try:
+        tried = run_inside(agent, (*words, "--version"), env, timeout_s=_ANSWER_S)
+    except subprocess.TimeoutExpired:
+        yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
+        return
+    if tried.returncode:
+        said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
+        yield f"{program} does not start in the sandbox: {said}", _needs(at, env)
+
+
+def _needs(program: Path, env: Mapping[str, str]) -> str:
+    """What to do about a program that does not start: name the interpreter of a script, if the sandbox hides it."""
+    with program.open("rb") as file:
+        line = os.fsdecode(file.readline(512))
+    words = line.removeprefix("#!").split() if line.startswith("#!") else []
+    name = words[1] if len(words) > 1 and Path(words[0]).name == "env" else "".join(words[:1])
+    found = shutil.which(name, path=env.get("PATH"))
+    if not found or any(Path(found).is_relative_to(folder) for folder in SYSTEM):
+        return "name the folders that it needs in safety.ro_paths"
+    folder = Path(found).parent
+    folder = folder.parent if folder.name == "bin" else folder
+    return f"it is a script for {found}: add {folder}, and what else it needs, to safety.ro_paths"
 
 
 def _require_unsealed(w: Workspace) -> None:
@@ -84,7 +138,8 @@ def _require_unsealed(w: Workspace) -> None:
                                  hint="install bubblewrap, or set acceptance.tests: visible")  # fmt: skip
 
 
-def _say_once(w: Workspace, sentence: str) -> None:
+def say_once(w: Workspace, sentence: str, tone: Tone = "") -> None:
+    """Say it, unless it was said before for any feature of the checkout."""
     if sentence not in w.checkout.said:
         w.checkout.said.add(sentence)
-        w.say(sentence)
+        w.say(sentence, tone)

@@ -11,16 +11,14 @@ from urllib.parse import urlsplit
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
 from ralphy.engine.workspace.environment import agent_command
-from ralphy.engine.workspace.safety_level import SETTINGS, expanded
+from ralphy.engine.workspace.safety_level import expanded
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import replace_file
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import FORWARD, View, bare_sandbox, find, interpreter, program_at, why_not, why_not_found
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
-NO_SETTINGS = "empty.json"
 
 
 def missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
@@ -41,18 +39,8 @@ def require_closed(w: Workspace) -> str:
     return program
 
 
-def view_of(w: Workspace, settings: str, *, networked: bool) -> View:
-    """What a closed sandbox around a lane shows; `settings` are the agent's own in there, "" for none."""
-    if settings:
-        return view_with(w, Path(settings), networked=networked)
-    empty = w.repository.checkout_dir / SETTINGS / NO_SETTINGS
-    if not empty.exists():
-        replace_file(empty, b"{}", durable=False)
-    return view_with(w, empty, networked=networked)
-
-
-def view_with(w: Workspace, settings: Path, *, networked: bool) -> View:
-    """The same; `settings` is a file that is there."""
+def view_of(w: Workspace, settings: str = "", *, networked: bool) -> View:
+    """What a closed sandbox around a lane shows; `settings` is the file of the agent's own in there, "" for none."""
     safety = w.config.safety
     own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
     readable = [*own, *expanded(w, safety.ro_paths)]
@@ -66,7 +54,7 @@ def view_with(w: Workspace, settings: Path, *, networked: bool) -> View:
     seen = [path for path in readable if not any(path.is_relative_to(system) for system in SYSTEM)]
     links = [link for link in links if not any(link[0].is_relative_to(system) for system in SYSTEM)]
     own_settings = _preset(w).settings
-    shown = (settings, own_settings.settings_at) if own_settings else None
+    shown = (Path(settings), own_settings.settings_at) if settings and own_settings else None
     return View(tuple(dict.fromkeys(seen)), expanded(w, safety.writable), tuple(links), shown, proxy)
 
 
