@@ -12,9 +12,9 @@ import re
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ralphy.files.disk_space import problem_said
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import remove, size_of, walk
 from ralphy.git.commands import require_plain_rules
-from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matcher
+from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matches
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.mount_points import make_mount_point
 
@@ -44,34 +44,35 @@ _COPY = ("cp", "-a", *(("--reflink=auto",) if sys.platform == "linux" else ()), 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """An ignored file or folder of the checkout; `why_not` says why it stays there, "" if it comes along.
-
-    `is_said` marks what a person should hear of.
-    """
+    """An ignored file or folder of the checkout that comes along."""
 
     path: str
     kind: Kind
-    is_folder: bool = False
-    why_not: str = ""
-    is_said: bool = False
+    is_folder: bool
 
 
 def found(
     repository: Repository, features_dir: str, patterns: Sequence[str] = (AUTO,), most_bytes: int = 20 << 30
-) -> list[Brought]:
-    """What a lane of this repository takes along, and what it leaves, by path.
+) -> tuple[list[Brought], list[str]]:
+    """(what a lane of this repository takes along, by path; sentences for a person about what it does without). Caches,
+    logs and the like are not worth a sentence.
 
     `patterns` are those of `lanes.bring`; `most_bytes` bounds the whole: dependencies have the first claim.
     """
     if not patterns:
-        return []
-    own = (f"{features_dir}/", ".ralphy/", ".git/")
+        return [], []
+    own, root = (f"{features_dir}/", ".ralphy/", ".git/"), repository.root
     rows = [path for path in _ignored(repository) if path in SCENARIOS or not f"{path.rstrip('/')}/".startswith(own)]
-    rows, root = _gathered(repository, rows), repository.root
-    chosen = {one.path: one for row in rows for one in ([_by_default(root, row)] if AUTO in patterns else [])}
-    for pattern in patterns:
-        chosen |= {one.path: one for one in (_named(root, rows, pattern) if pattern != AUTO else ())}
-    return sorted(_within(root, list(chosen.values()), most_bytes), key=lambda one: one.path)
+    rows, left = _gathered(repository, rows), dict[str, str]()
+    kinds = {row.rstrip("/"): kind_of(root, row) for row in rows if AUTO in patterns}
+    for pattern in (one for one in patterns if one != AUTO):
+        hits = _named(root, rows, pattern)
+        kinds |= dict.fromkeys(hits, Kind.NAMED)
+        left |= {} if hits else {pattern: "matches nothing that Git ignores here"}
+    wanted = {path: kind for path, kind in kinds.items() if kind is not Kind.LEFTOVER}
+    left |= {path: why for path, kind in wanted.items() if (why := _why_not(root, path, kind))}
+    come = _within(root, [(kind, path) for path, kind in wanted.items() if path not in left], most_bytes, left)
+    return sorted(come, key=lambda one: one.path), _said(left)
 
 
 def _ignored(repository: Repository) -> list[str]:
@@ -96,15 +97,13 @@ def _gathered(repository: Repository, rows: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(folders[row] if folders[row] in whole else row for row in rows))
 
 
-def _named(root: Path, rows: Sequence[str], pattern: str) -> Iterator[Brought]:
-    """What a glob names, in ignored folders too; that it names nothing is said."""
-    matches, hits = matcher(pattern), list[str]()
+def _named(root: Path, rows: Sequence[str], pattern: str) -> list[str]:
+    """What a glob names, in ignored folders too."""
+    hits = list[str]()
     for row in rows:
         path = row.rstrip("/")
-        hits += [path] if matches(path) else _inside(root, row, pattern)
-    yield from (_looked_at(root, path, Kind.NAMED) for path in hits)
-    if not hits:
-        yield Brought(pattern, Kind.NAMED, why_not="matches nothing that Git ignores here", is_said=True)
+        hits += [path] if matches(pattern, path) else _inside(root, row, pattern)
+    return hits
 
 
 def _inside(root: Path, row: str, pattern: str) -> list[str]:
@@ -112,83 +111,52 @@ def _inside(root: Path, row: str, pattern: str) -> list[str]:
     fixed = _WILD.split(pattern)[0]
     if not row.endswith("/") or "/" not in pattern.strip("/") or not (row.startswith(fixed) or fixed.startswith(row)):
         return []
-    matches, hits, entered = matcher(pattern), [], set[str]()
+    hits, entered = list[str](), set[str]()
     for one in walk(root / row, entered):
-        if matches(row + one.path):
+        if matches(pattern, row + one.path):
             hits.append(row + one.path)
             entered.add(one.path)
     return hits
 
 
-def _by_default(root: Path, row: str) -> Brought:
-    """An ignored path as `auto` sees it: of what is nothing in particular, small files come along."""
-    path, kind = row.rstrip("/"), kind_of(root, row)
-    if kind.why_not:
-        return Brought(path, kind, row.endswith("/"), kind.why_not)
-    one = _looked_at(root, path, kind)
-    if one.why_not or kind is not Kind.OTHER:
-        return one
-    if one.is_folder:
-        return replace(one, why_not="add it to lanes.bring if the checks need it", is_said=True)
-    size = size_of(root / path)
-    why = f"{size / _MB:,.0f} MB: add it to lanes.bring if the checks need it" if size > _MOST_OF_A_FILE else ""
-    return replace(one, why_not=why, is_said=bool(why))
-
-
-def _looked_at(root: Path, path: str, kind: Kind) -> Brought:
-    """What stands at a path, by `lstat` alone. A link out of the checkout would lead a write out of it."""
+def _why_not(root: Path, path: str, kind: Kind) -> str:
+    """Why a path stays, by `lstat` alone: of what is nothing in particular, small files come along. A link out of the
+    checkout would lead a write out of it."""
     try:
         mode = os.lstat(root / path).st_mode
     except OSError as error:
-        return Brought(path, kind, why_not=str(error.strerror).lower())
+        return str(error.strerror).lower()
     if stat.S_ISLNK(mode) and not (root / path).resolve().is_relative_to(root.resolve()):
-        return Brought(path, kind, why_not=f"a link out of the checkout, to {(root / path).readlink()}", is_said=True)
+        return f"a link out of the checkout, to {(root / path).readlink()}"
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
-        return Brought(path, kind, why_not="a socket, FIFO or device", is_said=True)
-    return Brought(path, kind, stat.S_ISDIR(mode))
+        return "a socket, FIFO or device"
+    if kind is not Kind.OTHER:
+        return ""
+    if stat.S_ISDIR(mode):
+        return "add it to lanes.bring if the checks need it"
+    size = size_of(root / path)
+    return f"{size / _MB:,.0f} MB: add it to lanes.bring if the checks need it" if size > _MOST_OF_A_FILE else ""
 
 
-def _within(root: Path, chosen: Sequence[Brought], most: int) -> Iterator[Brought]:
-    """The same, with what does not fit left out: what the globs name first, then dependencies, small before large."""
-    sizes = {one.path: 0 if one.why_not else size_of(root / one.path) for one in chosen}
-    for one in sorted(chosen, key=lambda one: (one.kind.rank, sizes[one.path], one.path)):
-        if sizes[one.path] > most:
-            why = f"{sizes[one.path] / _MB:,.0f} MB: more than the rest of lanes.max_gb"
-            yield replace(one, why_not=why, is_said=True)
+def _within(root: Path, wanted: Sequence[tuple[Kind, str]], most: int, left: dict[str, str]) -> Iterator[Brought]:
+    """What fits: what the globs name first, then dependencies, small before large. What does not is put into `left`."""
+    sizes = {path: size_of(root / path) for _, path in wanted}
+    for kind, path in sorted(wanted, key=lambda one: (one[0].value, sizes[one[1]], one[1])):
+        if sizes[path] > most:
+            left[path] = f"{sizes[path] / _MB:,.0f} MB: more than the rest of lanes.max_gb"
         else:
-            most -= sizes[one.path]
-            yield one
+            most -= sizes[path]
+            yield Brought(path, kind, (root / path).is_dir() and not (root / path).is_symlink())
 
 
-def coming(brought: Iterable[Brought]) -> list[Brought]:
-    """What comes along."""
-    return [one for one in brought if not one.why_not]
-
-
-def left_behind(brought: Iterable[Brought]) -> list[str]:
-    """Sentences for a person about what a lane does without; caches, logs and the like are not worth one."""
-    said = [f"{_shown(one.path)} is not copied into lanes: {one.why_not}"
-            for one in brought if one.why_not and one.is_said]  # fmt: skip
+def _said(left: Mapping[str, str]) -> list[str]:
+    said = [f"{_shown(path)} is not copied into lanes: {why}" for path, why in sorted(left.items())]
     rest = len(said) - _MOST_SAID
     return [*said[:_MOST_SAID], f"and {rest} more are not copied into lanes"] if rest > 0 else said
 
 
 def _shown(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def apart_from(brought: Iterable[Brought], has: Callable[[str], bool]) -> list[Brought]:
-    """The same, without what the tree that is laid out holds itself: another branch may track what this one ignores.
-
-    `has` says whether the tree has something at a path.
-    """
-    return [one if one.why_not or not has(one.path) else replace(one, why_not="the branch has it itself")
-            for one in brought]  # fmt: skip
-
-
-def unbound(brought: Iterable[Brought]) -> list[Brought]:
-    """What comes along and is not a folder of dependencies: what is copied where those are bound read-only."""
-    return [one for one in coming(brought) if one.kind is not Kind.DEPENDENCY or not one.is_folder]
 
 
 def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
@@ -220,7 +188,7 @@ def bring(
     manifest = lane_tree.parent / _MANIFEST
     known, rows = read_note(manifest), dict[str, object]()
     copied, left_out = list[str](), list[tuple[str, str]]()
-    for path in (one.path for one in coming(brought)):
+    for path in (one.path for one in brought):
         original, copy, row = _print(source_root / path), lane_tree / path, known.get(path)
         is_same = isinstance(row, list) and row[0] == original and os.path.lexists(copy)
         if is_same and (keeps_changes or row == [original, _print(copy)]):

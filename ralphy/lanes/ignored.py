@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from enum import Enum
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 AUTO = "auto"
@@ -13,19 +14,14 @@ SCENARIOS = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehears
 
 
 class Kind(Enum):
-    """(what it is, its claim on the room: the lowest comes first, why it stays behind)."""
+    """What an ignored path is; its number is its claim on the room: the lowest comes first."""
 
-    NAMED = ("listed in lanes.bring", 0, "")
-    DEPENDENCY = ("dependencies", 1, "")
-    ENVIRONMENT = ("environment", 2, "")
-    DATABASE = ("database", 3, "")
-    OTHER = ("other", 4, "")
-    CACHE = ("cache", 9, "a cache, or what a build makes")
-    LOG = ("log", 9, "a log")
-    SCRATCH = ("scratch", 9, "temporary, or an editor's")
-
-    def __init__(self, text: str, rank: int, why_not: str) -> None:
-        self.text, self.rank, self.why_not = text, rank, why_not
+    NAMED = 0  # listed in lanes.bring
+    DEPENDENCY = 1
+    ENVIRONMENT = 2
+    DATABASE = 3
+    OTHER = 4
+    LEFTOVER = 9  # a cache, what a build makes, a log, what is temporary, an editor's: it stays
 
 
 _DEPENDENCIES = frozenset([".venv", "venv", "node_modules", "vendor", ".bundle", "bower_components", ".yarn",
@@ -39,9 +35,9 @@ _CACHES = frozenset(["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache
 _CACHE_NAME = re.compile(
     r"\.(?:pyc|pyo|o|obj|class|tsbuildinfo|gcda|gcno|profraw)$|^\.coverage(?:$|\.)|^coverage\.xml$"
 )
-_LOG = re.compile(r"\.log(?:\.[^/]*)?$|^logs?$|^nohup\.out$")
-_SCRATCH = re.compile(
-    r"^(?:tmp|temp|\.tmp|\.idea|\.vscode|\.vs|\.zed|\.fleet|\.DS_Store|Thumbs\.db)$|\.(?:sw[op]|pid|sock)$|~$"
+_LEFTOVER = re.compile(
+    r"\.log(?:\.[^/]*)?$|^logs?$|^nohup\.out$|\.(?:sw[op]|pid|sock)$|~$"
+    r"|^(?:tmp|temp|\.tmp|\.idea|\.vscode|\.vs|\.zed|\.fleet|\.DS_Store|Thumbs\.db)$"
 )
 _DATABASE = re.compile(r"\.(?:sqlite3?|db3?|duckdb)(?:-(?:wal|shm|journal))?$", re.I)
 
@@ -52,12 +48,8 @@ def kind_of(root: Path, row: str) -> Kind:
     if dependency_folder(root, row) or any(part.endswith(".egg-info") for part in parts):
         return Kind.DEPENDENCY
     name = parts[-1]
-    if not _CACHES.isdisjoint(parts) or _CACHE_NAME.search(name):
-        return Kind.CACHE
-    if any(_SCRATCH.search(part) for part in parts):
-        return Kind.SCRATCH
-    if any(_LOG.search(part) for part in parts):
-        return Kind.LOG
+    if not _CACHES.isdisjoint(parts) or _CACHE_NAME.search(name) or any(map(_LEFTOVER.search, parts)):
+        return Kind.LEFTOVER
     if name.startswith(".env"):
         return Kind.ENVIRONMENT
     return Kind.DATABASE if _DATABASE.search(name) else Kind.OTHER
@@ -83,26 +75,16 @@ def _holds_packages(root: str, path: str, name: str) -> bool:
     return os.path.lexists(f"{root}/{path}/pyvenv.cfg")
 
 
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a relative path is one that a glob names; one without a slash names what has that name anywhere.
-
-    `*` and `?` stop at a slash, `**` does not.
-    """
-    text = pattern.strip("/")
-    expression = re.compile(
-        ("" if "/" in text else "(?:.*/)?") + "".join(map(_translated, _TOKENS.findall(text))), re.S
-    )
-    return lambda path: bool(expression.fullmatch(path))
+def matches(pattern: str, path: str) -> bool:
+    """Does a glob name a relative path? One without a slash names what has that name anywhere; only `**` goes beyond a
+    slash."""
+    parts = pattern.strip("/").split("/")
+    return _match(path.split("/"), parts if len(parts) > 1 else ["**", *parts])
 
 
-_TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|.", re.S)
-_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-
-
-def _translated(token: str) -> str:
-    if token in _WILD:
-        return _WILD[token]
-    if len(token) > 2 and token.startswith("["):
-        inner = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-        return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner.replace('^', chr(92) + '^', 1)}]"
-    return re.escape(token)
+def _match(names: Sequence[str], parts: Sequence[str]) -> bool:
+    if not names or not parts:
+        return not names and not parts
+    if parts[0] != "**":
+        return fnmatchcase(names[0], parts[0]) and _match(names[1:], parts[1:])
+    return len(parts) == 1 or _match(names, parts[1:]) or _match(names[1:], parts)

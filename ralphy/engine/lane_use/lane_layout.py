@@ -16,7 +16,8 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
-from ralphy.lanes.bring import Brought, apart_from, bring, coming, found, left_behind, unbound
+from ralphy.lanes.bring import Brought, bring, found
+from ralphy.lanes.ignored import Kind
 from ralphy.sandbox.mount_points import make_mount_point
 from ralphy.text.tone import WAITING
 
@@ -81,7 +82,7 @@ def with_documents(w: Workspace, tree: str) -> str:
 def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
     """What stays in a lane when another tree is laid out there; in that of the checks, build caches, too."""
     caches = w.config.lanes.keep if lane is clean_lane(w) else ()
-    return tuple(dict.fromkeys((*(one.path for one in coming(brought)), *caches, *made_by_setup(w, lane, tree))))
+    return tuple(dict.fromkeys((*(one.path for one in brought), *caches, *made_by_setup(w, lane, tree))))
 
 
 def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
@@ -92,20 +93,22 @@ def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:
-    """What comes along from the checkout; asked once, and what stays behind is said."""
+    """What comes along from the checkout: asked once, and what stays behind is said. What the tree holds itself does
+    not: another branch may track what this one ignores."""
     if w.checkout.brought is None:
         lanes, features = w.config.lanes, w.config.project.features_dir
-        w.checkout.brought = tuple(found(w.repository, features, lanes.bring, lanes.max_gb << 30))
-        for sentence in left_behind(w.checkout.brought):
+        brought, left = found(w.repository, features, lanes.bring, lanes.max_gb << 30)
+        w.checkout.brought = tuple(brought)
+        for sentence in left:
             w.say(sentence)
-    return apart_from(w.checkout.brought, lambda path: w.objects.at(tree, path) is not None)
+    return [one for one in w.checkout.brought if w.objects.at(tree, one.path) is None]
 
 
 def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
     is_bound = lane is clean_lane(w) and lane.is_mounted and not w.config.setup
-    chosen = unbound(brought) if is_bound else brought
-    if not coming(chosen):
+    chosen = [one for one in brought if not (is_bound and one.is_folder and one.kind is Kind.DEPENDENCY)]
+    if not chosen:
         return
     copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,
                               keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip

@@ -14,7 +14,7 @@ from ralphy.engine.workspace.changes import files_of
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import children
 from ralphy.git.objects import TREE
-from ralphy.lanes.ignored import kind_of
+from ralphy.lanes.ignored import Kind, kind_of
 from ralphy.testguard.substance import is_manifest
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:
         path, entry = f"{folder}{found.name}", tracked.get(found.name)
         if entry is None and path != ".git":
             row = f"{path}/" if found.is_folder else path
-            if not kind_of(lane.tree, row).why_not:
+            if kind_of(lane.tree, row) is not Kind.LEFTOVER:
                 yield row
         elif entry is not None and entry.mode == TREE and found.is_folder:
             yield from _new(w, lane, entry.oid, f"{path}/")

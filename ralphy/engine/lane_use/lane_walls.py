@@ -23,7 +23,7 @@ from ralphy.files.atomic import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import refs_of
-from ralphy.lanes.bring import coming, scratch
+from ralphy.lanes.bring import scratch
 from ralphy.lanes.ignored import Kind, dependency_folder
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.sandbox.bubblewrap import Sandbox
@@ -95,7 +95,7 @@ def _bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
     if lane is not clean_lane(w) or not lane.is_mounted:
         return []
     source = lane.tree if w.config.setup else w.repository.root
-    folders = [one for one in coming(w.checkout.brought or ()) if one.is_folder and one.kind is Kind.DEPENDENCY]
+    folders = [one for one in w.checkout.brought or () if one.is_folder and one.kind is Kind.DEPENDENCY]
     tree = laid_out_in(lane)
     made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
     names = dict.fromkeys([*(one.path for one in folders), *made])
