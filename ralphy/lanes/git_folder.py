@@ -19,7 +19,7 @@ from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 
 _MOST = 4 << 20
-_MOST_BORROWED, _MOST_MODULES = 32, 200
+_MOST_MODULES = 200
 _COPIED = re.compile(
     r"core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|whitespace"
     r"|checkroundtripencoding|longpaths|commentchar|quotepath)|filter\..+\.(clean|smudge|process|required)"
@@ -61,7 +61,7 @@ def read_person(repository: Repository) -> PersonGit:
     common = repository.common_dir
     lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
     folders = (folder / "objects" for folder in islice(_repositories(repository), _MOST_MODULES))
-    objects = tuple(dict.fromkeys(at for folder in folders for at in _objects(folder)))
+    objects = tuple(dict.fromkeys(at for folder in folders for at in _objects(repository, folder)))
     excludes = _named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")
     attributes = _named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")
     return PersonGit(tuple(_without_tree_programs(settings, repository)), objects, repository.object_format, excludes,
@@ -104,19 +104,12 @@ def _repositories(repository: Repository) -> Iterator[Path]:
                     if found.is_folder and (not is_one or found.name == "modules")]  # fmt: skip
 
 
-def _objects(folder: Path) -> Iterator[Path]:
-    """A folder of objects, and those that it borrows from, at whatever distance, each once."""
-    waiting, seen = [folder.resolve()], set[Path]()
-    for at in waiting:
-        if at in seen or not at.is_dir():
-            continue
-        seen.add(at)
-        if len(seen) > _MOST_BORROWED:
-            raise EnvironmentProblem(f"objects are borrowed from more than {_MOST_BORROWED} places", where=str(folder),
-                                     hint="git repack -ad")  # fmt: skip
-        yield at
-        named = os.fsdecode(_bytes(at / "info" / "alternates")).splitlines()
-        waiting += [(at / name).resolve() for name in named if name and not name.startswith("#")]
+def _objects(repository: Repository, folder: Path) -> Iterator[Path]:
+    """A folder of objects, and those that it borrows from, at whatever distance: Git follows them."""
+    yield folder.resolve()
+    said = repository.run("count-objects", "-v", env={"GIT_OBJECT_DIRECTORY": str(folder)})
+    rows = os.fsdecode(said).split("\n")
+    yield from (Path(row.removeprefix("alternate: ")).resolve() for row in rows if row.startswith("alternate: "))
 
 
 def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting: str, usual: str) -> bytes:

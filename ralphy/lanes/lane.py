@@ -36,8 +36,8 @@ _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 class Lane:
     """One lane, locked by this process. `keep` are paths in the tree that were brought: they stay, and are not taken.
 
-    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `laid_out` is what
-    this process put there last; `empty` are the submodules in it whose recorded commit the person does not have.
+    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `empty` are the
+    submodules in it whose recorded commit the person does not have.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class Lane:
         self.tree = home / "tree"
         self.at = walls.root if walls else self.tree
         self.keep: tuple[str, ...] = ()
-        self.laid_out = ""
         self.empty: tuple[str, ...] = ()
         self._repository = repository
         self._person = person
@@ -88,7 +87,7 @@ class Lane:
                 raise
             self._replace()
             self._write(tree, refs, head)
-        self.laid_out, self._stood = tree, self.tree.lstat()
+        self._stood = self.tree.lstat()
 
     def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
         git, keep = self._git(refs, head), _names(self.keep)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
@@ -69,14 +70,11 @@ class Pool:
         self._control = tuple(control)
         self._objects = objects or Objects(repository)
         self._held: dict[str, tuple[Lane, Lock]] = {}
-        self._person: PersonGit | None = None
 
-    @property
+    @cached_property
     def person(self) -> PersonGit:
         """What the lanes take from the person's repository, as it stood when it was first asked for."""
-        if self._person is None:
-            self._person = read_person(self._repository)
-        return self._person
+        return read_person(self._repository)
 
     def agent(self, slot: int = 1) -> Lane:
         """The lane of an agent, taken by this process. Held if another one uses it."""

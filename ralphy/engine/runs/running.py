@@ -208,7 +208,7 @@ def _note(w: Workspace, run: Run) -> None:
     d, s, outside = run.decision, run.snapshot, run.outside
     w.record("run", step=d.step, story=d.story, attempt=d.attempt, run=run.id, mode=d.mode,
              model=marked(d.model, w.config.agent.is_rehearsal),
-             lane=run.lane.name, laid_out=run.lane.laid_out, sandbox="bwrap" if outside.is_closed else "none",
+             lane=run.lane.name, laid_out=run.laid_out, sandbox="bwrap" if outside.is_closed else "none",
              edits=dict(outside.edits) or None, agent=w.config.agent.preset,
              green=s.tree.head, branch=s.tree.branch, checkout=w.repository.checkout_dir.name,
              deaths=s.history.of(d.step, d.story).deaths or None)  # fmt: skip
