@@ -200,8 +200,9 @@ def test_without_a_receiver_it_says_what_to_set(made: Make) -> None:
 
 
 def test_a_receiver_that_only_the_repository_sets_is_said_not_to_be_accepted(made: Make) -> None:
-    project, call = made(story("US-001"), notify={"command": ["cat"]})
+    project, call = made(story("US-001"))
     project.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    (project.repo / ".ralphy" / "config.yaml").write_text("notify: {command: [cat]}\n", encoding="utf-8")
     code, out, _ = call("notify")
     assert (code, "sets notify.command, which you have not accepted" in out, "ralphy trust" in out) == (0, True, True)
     assert call("trust")[0] == 0
