@@ -71,7 +71,6 @@ class Supervisor:
         *,
         should_stop: Question | None = None,
         on_stop: Callable[[str], None] | None = None,
-        grace: StopGrace = PATIENT,
     ) -> Exit:
         """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
 
@@ -80,7 +79,7 @@ class Supervisor:
         the caller) ends the tree within seconds, then goes on.
         Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
         """
-        run = self._run = _Run(command, [*filter(None, (on_stdout, on_stderr))], should_stop, on_stop, grace)
+        run = self._run = _Run(command, [*filter(None, (on_stdout, on_stderr))], should_stop, on_stop, PATIENT)
         try:
             run.start()
             return run.complete()

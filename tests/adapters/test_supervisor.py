@@ -26,7 +26,6 @@ from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Supervisor
 
 ROOT = Path(__file__).parents[2]
-QUICK = StopGrace(interrupt_s=0.3, terminate_s=0.3)
 
 # Descendants as agents leave them: plain, its own session, forked twice and deaf to everything but KILL, and
 # the same with stdout still open. Each writes its pid to a file of its own before the main program goes on.
@@ -62,7 +61,8 @@ leave("holder", True, True, True, True)
 
 
 @pytest.fixture
-def supervisor() -> Supervisor:
+def supervisor(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+    monkeypatch.setattr(supervision, "PATIENT", StopGrace(interrupt_s=0.3, terminate_s=0.3))
     return Supervisor()
 
 
@@ -75,9 +75,9 @@ def python(source: str, folder: Path, deadline_s: float = 30.0, **env: str) -> C
     return Command(argv, str(folder), {"PATH": os.defpath, **env}, deadline_s)
 
 
-def run(supervisor: Supervisor, command: Command, grace: StopGrace = QUICK) -> tuple[Exit, bytes, bytes]:
+def run(supervisor: Supervisor, command: Command) -> tuple[Exit, bytes, bytes]:
     out, err = bytearray(), bytearray()
-    ended = supervisor.run(command, out.extend, err.extend, grace=grace)
+    ended = supervisor.run(command, out.extend, err.extend)
     return ended, bytes(out), bytes(err)
 
 
@@ -238,7 +238,7 @@ def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path
         return "frozen" if any(one.status() == psutil.STATUS_STOPPED for one in family) else None
 
     command = Command(("sh", "-c", "kill -STOP $$"), str(tmp_path), {"PATH": os.defpath}, 60.0)
-    ended = supervisor.run(command, ignore, ignore, should_stop=is_stopped, grace=QUICK)
+    ended = supervisor.run(command, ignore, ignore, should_stop=is_stopped)
     assert (ended.returncode, ended.stopped) == (-signal.SIGINT, "frozen")
 
 
@@ -399,7 +399,7 @@ def test_a_supervisor_that_is_stopped_is_given_up(
         return "frozen" if psutil.Process(supervisor.pid).status() == psutil.STATUS_STOPPED else None
 
     with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
-        supervisor.run(marked, ignore, ignore, should_stop=is_stopped, grace=StopGrace(0.1, 0.1))
+        supervisor.run(marked, ignore, ignore, should_stop=is_stopped)
     assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
