@@ -20,6 +20,7 @@ from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words, short
 from ralphy.config.file import Layer, Value, read_values
+from ralphy.config.strict_yaml import MAX_BYTES
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
@@ -149,7 +150,7 @@ def _shown(path: Path, repo: Path) -> str:
 
 
 def _file_layer(path: Path, where: str) -> Layer:
-    data = read_bounded(path, 256 * 1024, where=where)
+    data = read_bounded(path, MAX_BYTES, where=where)
     return Layer({}) if data is None else read_values(data, where)
 
 

@@ -14,11 +14,11 @@ from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, features_begun, with_options
 from ralphy.cli.setup.init import CONFIG
-from ralphy.cli.setup.validity import CONFIG_BYTES, all_files, report
+from ralphy.cli.setup.validity import all_files, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
 from ralphy.config.load import Settings, load, user_file
-from ralphy.config.strict_yaml import parse
+from ralphy.config.strict_yaml import MAX_BYTES, parse
 from ralphy.config.trust import accept as accept_settings
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
@@ -113,7 +113,7 @@ def set_(call: Invocation, key: str, value: str) -> int:
     path = repository.root / CONFIG
     refuse_links(repository.root, CONFIG)
     is_trusted = not call.settings().untrusted
-    before = read_bounded(path, CONFIG_BYTES, where=CONFIG)
+    before = read_bounded(path, MAX_BYTES, where=CONFIG)
     after = with_setting(before or b"", CONFIG, field, wanted)
     if after != before:
         path.parent.mkdir(exist_ok=True)

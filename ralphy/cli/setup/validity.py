@@ -13,6 +13,7 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.config.file import read_values
 from ralphy.config.load import load
+from ralphy.config.strict_yaml import MAX_BYTES
 from ralphy.config.trust import accept
 from ralphy.documents.feature_folder import ignored, listed, misnamed
 from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
@@ -25,7 +26,6 @@ from ralphy.files.tree_walk import walk
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
 
-CONFIG_BYTES = 256 * 1024
 _DRAFT_BYTES = 8 * 1024 * 1024
 
 _OF_FEATURE = ("PRD.md", "prd.json", ".ralphy/config.yaml")
@@ -180,7 +180,7 @@ def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
 
 
 def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    found = read_values(_bytes(path, shown, CONFIG_BYTES), shown)
+    found = read_values(_bytes(path, shown, MAX_BYTES), shown)
     return "; ".join([f"{len(found.values)} settings", *found.warnings])
 
 
