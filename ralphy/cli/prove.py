@@ -37,10 +37,11 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     repository = call.repository()
     call.require_trusted()
     rows = [(name, one) for name, one in _landed(call, repository, what) if only in (None, one.story)]
+    none = f"no story {f'{only} ' if only else ''}landed in {what or 'this branch'}"
     if not rows and if_any:
-        return call.output.answer("prove", _none(what, only), stories=[])
+        return call.output.answer("prove", none, stories=[])
     if not rows:
-        raise NotFound(_none(what, only), hint="name a feature or a range: ralphy prove main..HEAD")
+        raise NotFound(none, hint="name a feature or a range: ralphy prove main..HEAD")
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
         proofs += _proved(call, name, [one for feature, one in rows if feature == name], by_parts=by_parts)
@@ -49,12 +50,6 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     flagged = sum(1 for row in proofs if row["flags"])
     return call.output.answer("prove", f"{total}, {flagged} flagged" if flagged else total,
                               ExitCode.STORIES_OPEN if failed else ExitCode.DONE, stories=proofs)  # fmt: skip
-
-
-def _none(what: str | None, story: str | None) -> str:
-    """That no story landed, and where none did."""
-    named = f"in the range {what}" if ".." in (what or "") else f"in a feature called {what!r}"
-    return f"no story {f'{story} ' if story else ''}landed {named if what else 'on top of the base branch'}"
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:
