@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 
 import click
@@ -45,8 +46,10 @@ def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, open
     with bound(port) as listening:
         page = Dashboard(call, listening.getsockname()[1], hosts)
         address = f"{page.address}#{name}" if name else page.address
-        call.output.answer("dashboard", address, address=address)
-        call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
-        if opens:
-            open_in_browser(call, address)
-        return serve(page, listening)
+        with suppress(KeyboardInterrupt):  # from the moment at which a person can read the address
+            call.output.answer("dashboard", address, address=address)
+            call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
+            if opens:
+                open_in_browser(call, address)
+            serve(page, listening)
+    return ExitCode.DONE

@@ -12,7 +12,6 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ from ralphy.cli.dashboard.feed import boards
 from ralphy.cli.dashboard.page import parts_of, title_of
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body, without_secrets
-from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound, RalphyError
 from ralphy.files.atomic import read_regular
 from ralphy.resources import template_root
 
@@ -214,10 +213,8 @@ def bound(port: int) -> socket.socket:
                                  hint="choose another with --port N, or leave --port out") from error  # fmt: skip
 
 
-def serve(dashboard: Dashboard, listening: socket.socket) -> int:
-    """Answer until a signal ends it; gives the exit code for that."""
+def serve(dashboard: Dashboard, listening: socket.socket) -> None:
+    """Answer until a signal ends it. Raises KeyboardInterrupt where it was Ctrl-C."""
     config = uvicorn.Config(dashboard.app(), log_level="critical", access_log=False, lifespan="off", ws="none",
                             proxy_headers=False, server_header=False, timeout_graceful_shutdown=1)  # fmt: skip
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listening])
-    return ExitCode.DONE
+    uvicorn.Server(config).run(sockets=[listening])
