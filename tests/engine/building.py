@@ -312,14 +312,6 @@ def person(project: Project, script: str) -> list[list[str]]:
     return [["env", "-i", "-C", str(project.repo), *kept, "sh", "-ec", script]]
 
 
-def tried(tmp_path: Path, act: Act, **fields: Any) -> Project:
-    """A project of one story whose only attempt was this act; nothing was run after it."""
-    project = build(tmp_path, story("US-001", **fields), limits={"max_attempts": 1})
-    project.play(stories={"US-001": [act]})
-    project.loop(**ONE_RUN)
-    return project
-
-
 def called(words: Sequence[str]) -> int:
     """What `python -m ralphy` does."""
     from ralphy.__main__ import main

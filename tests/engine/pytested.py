@@ -40,7 +40,6 @@ def test_zero(n):
 """
 PYPROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\naddopts = "-q -p no:cacheprovider"\n'
 TEST_FILE = "tests/test_calc.py"
-_ADDITION = "\n\ndef test_twice():\n    assert add(2, 2) == 4\n"
 
 
 def pytested(tmp_path: Path, *stories: Act, run: str = "", **settings: Any) -> Project:

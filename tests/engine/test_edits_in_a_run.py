@@ -45,14 +45,14 @@ EDITS = {
 }
 
 
-def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: Path) -> None:
+def test_what_is_edited_while_an_agent_runs_is_kept_with_the_way_to_bring_it_back_and_not_taken(tmp_path: Path) -> None:
     project = reached(tmp_path, "\n".join(EDITS.values()))
 
     ended = project.loop(agents=2)
 
     assert [commit for commit in project.subjects() if "changes by hand" in commit] == []
     assert "nothing" not in project.code("docs/features/login/prd.json")
-    assert project.code("docs/features/login/SPEC.md") == SPEC
+    assert project.code("docs/features/login/SPEC.md") == project.read("SPEC.md") == SPEC
     assert "all is well" not in project.code("docs/features/login/progress.txt")
     for name in EDITS:
         assert f"docs/features/login/{name} was changed while an agent ran without a sandbox" in ended.text
@@ -60,19 +60,12 @@ def test_what_is_edited_while_an_agent_runs_is_not_taken_as_a_persons(tmp_path: 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
-
-def test_what_a_person_typed_meanwhile_is_kept_with_the_way_to_bring_it_back(tmp_path: Path) -> None:
-    project = reached(tmp_path, "echo 'and sign out' >> docs/features/login/SPEC.md")
-
-    ended = project.loop()
-
-    assert kept(project, "SPEC.md") == f"{SPEC}and sign out\n"
-    assert project.read("SPEC.md") == SPEC
+    assert kept(project, "SPEC.md") == "nothing to do\n"
     (sentence,) = [line for line in ended.said if "SPEC.md was changed" in line]
     back = sentence.rpartition("if it was you, ")[2]
     project.git("-c", f"alias.back=!{back}", "back")
     project.loop()
-    assert project.code("docs/features/login/SPEC.md") == f"{SPEC}and sign out\n"
+    assert project.code("docs/features/login/SPEC.md") == "nothing to do\n"
 
 
 @pytest.mark.parametrize(
@@ -102,21 +95,18 @@ def test_after_a_kill_the_edits_of_the_dead_run_are_set_aside(tmp_path: Path) ->
     assert project.landed() == ["login/US-001", "login/US-002"]
 
 
-def test_a_document_of_another_feature_that_changes_meanwhile_is_flagged(tmp_path: Path) -> None:
-    project = reached(tmp_path, "mkdir -p docs/features/other; touch docs/features/other/APPROVED")
-
-    ended = project.loop(agents=1)
-
-    assert "docs/features/other/APPROVED: changed during the run" in ended.text
-    assert "docs/features/other/APPROVED" in str(project.story("US-001")["evidence"]["warnings"])
-
-
-def test_where_the_branch_that_is_checked_out_tracks_the_document_it_is_put_back(tmp_path: Path) -> None:
-    project = reached(tmp_path, "echo 'nothing to do' > docs/features/login/SPEC.md")
+def test_where_the_branch_that_is_checked_out_tracks_the_document_it_is_put_back_and_other_features_are_flagged(
+    tmp_path: Path,
+) -> None:
+    other = "docs/features/other/APPROVED"
+    edits = "echo 'nothing to do' > docs/features/login/SPEC.md; mkdir -p docs/features/other"
+    project = reached(tmp_path, f"{edits}; touch {other}")
     project.commit("docs: the plan", "docs")
 
-    project.loop(agents=1)
+    ended = project.loop(agents=1)
 
     assert project.read("SPEC.md") == SPEC
     assert project.git("status", "--porcelain", "--", "docs/features/login/SPEC.md") == ""
     assert kept(project, "SPEC.md") == "nothing to do\n"
+    assert f"{other}: changed during the run" in ended.text
+    assert f'{other}"' in project.code(f"{project.path}/prd.json"), "the warnings of its evidence"

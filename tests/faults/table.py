@@ -15,7 +15,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ROWS = Path(__file__).with_name("rows.txt")
 
-OPEN = "No test injects it yet."
 NOT_PROVED: dict[str, str] = {
     "S4": "Ralphy calls no webhooks.",
 }

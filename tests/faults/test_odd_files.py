@@ -43,7 +43,7 @@ def test_what_is_no_file_in_a_tracked_files_place_counts_as_deleted_and_keeps_gi
     if killed:
         assert drive(project, "die", "agent_ended", "1") == KILLED
 
-    project.loop()
+    project.loop(agents=2)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert "src/base.py" in project.files_of(project.commit_of("US-001"))

@@ -86,11 +86,24 @@ def test_a_checkout_has_one_ralphy_until_that_is_killed_and_another_worktree_its
     assert_clean(project)
 
 
-@pytest.mark.fault("G2")
-def test_a_ref_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path) -> None:
+@pytest.mark.fault("G2", "M2")
+def test_a_ref_that_is_locked_for_a_moment_is_waited_for_and_a_lock_that_a_killed_git_left_removed(
+    tmp_path: Path,
+) -> None:
     """The check of the story takes the lock, as a person's git in another window might; it is let go a while later."""
     project = build(tmp_path, story("US-001"))
+    ralphys = project.repo / ".git" / "ralphy" / "checkouts" / "main"
+    ralphys.mkdir(parents=True)
+    stranger = {"pid": os.getpid(), "host": os.uname().nodename, "since": time.time()}
+    (ralphys / "lock").write_text(json.dumps(stranger))  # names a living one: it holds nothing
+    git = subprocess.Popen(["sleep", "60"])
+    git.kill()
+    git.wait()
     lock = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    note = ralphys / "moving.json"
+    note.write_text(json.dumps({"pid": git.pid, "refs": ["refs/heads/ralph/login"]}))
     told = tmp_path / "told"
     takes = f"sh -c 'test ! -e src/us_001.py || test -e {told} || touch {told} {lock}'"
     project.configure(gates={"spec": "auto"}, checks=[{"name": "test", "run": takes}])
@@ -102,6 +115,8 @@ def test_a_ref_that_is_locked_for_a_moment_is_waited_for(tmp_path: Path) -> None
     opener.join()
     assert ended.code == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
+    assert not lock.exists()
+    assert not note.exists()
 
 
 def _let_go(told: Path, lock: Path) -> None:
@@ -113,50 +128,11 @@ def _let_go(told: Path, lock: Path) -> None:
     lock.unlink(missing_ok=True)
 
 
-@pytest.mark.fault("G2", "M2")
-def test_a_lock_that_ralphys_own_git_left_when_both_were_killed_is_removed(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    held = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"  # names a living stranger: it holds nothing
-    held.parent.mkdir(parents=True)
-    held.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename, "since": time.time()}))
-    git = subprocess.Popen(["sleep", "60"])
-    git.kill()
-    git.wait()
-    lock = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
-    note = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "moving.json"
-    note.write_text(json.dumps({"pid": git.pid, "refs": ["refs/heads/ralph/login"]}))
-
-    assert project.loop().code == ExitCode.WAITING
-    assert project.landed() == ["login/US-001"]
-    assert not lock.exists()
-    assert not note.exists()
-
-
-@pytest.mark.fault("G2")
-def test_a_ref_that_stays_locked_is_a_conflict_and_the_work_is_not_lost(tmp_path: Path, ralphy: Ralphy) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"))
-    assert project.loop(**ONE_RUN).code == ExitCode.BUDGET
-    lock = project.repo / ".git" / "packed-refs.lock"
-    lock.touch()
-    locked = project.repo / ".git" / "refs" / "heads" / "ralph" / "login.lock"
-    locked.touch()
-
-    code, said = ralphy(project, "loop", "login")
-
-    assert code == ExitCode.CONFLICT, said
-    assert "login.lock" in said
-    lock.unlink()
-    locked.unlink()
-    assert project.loop().code == ExitCode.WAITING
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
-
-
-@pytest.mark.fault("G14")
+@pytest.mark.fault("G2", "G14")
 @pytest.mark.parametrize("what", sampled(["HEAD", "HEAD^{tree}", "HEAD:src"], "HEAD^{tree}"))
-def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path, what: str, ralphy: Ralphy) -> None:
+def test_a_ref_that_stays_locked_or_a_damaged_object_is_said_and_the_work_is_not_lost(
+    tmp_path: Path, what: str, ralphy: Ralphy
+) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"))
     assert project.loop(**ONE_RUN).code == ExitCode.BUDGET
     tip = project.tip
@@ -172,6 +148,14 @@ def test_a_damaged_object_is_said_and_nothing_is_put_on_top_of_it(tmp_path: Path
     assert "git" in said
     assert (project.repo / ".git/refs/heads/ralph/login").read_text().strip() == tip
     path.write_bytes(whole)
+
+    locks = [project.repo / ".git" / name for name in ("packed-refs.lock", "refs/heads/ralph/login.lock")]
+    for lock in locks:
+        lock.touch()
+    code, said = ralphy(project, "loop", "login")
+    assert (code, "login.lock" in said) == (ExitCode.CONFLICT, True), said
+    for lock in locks:
+        lock.unlink()
     assert project.loop().code == ExitCode.WAITING
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story, works
+from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story
 from tests.engine.driver import KILLED
 from tests.faults.conftest import Ralphy
 from tests.faults.world import changed, world_of
@@ -104,18 +104,24 @@ def test_a_branch_that_leaves_no_room_is_named_before_an_agent_is_paid(tmp_path:
     assert ralphy(project, "loop", "login", "--max-iterations", "1")[0] == ExitCode.BUDGET
 
 
-@pytest.mark.fault("G4")
+@pytest.mark.fault("G4", "G11")
 @pytest.mark.parametrize("when", ["before the first loop", pytest.param("between two loops", marks=pytest.mark.soak)])
-def test_a_detached_head_stays_where_it_is_and_stops_nothing(tmp_path: Path, when: str) -> None:
+def test_a_detached_head_stops_nothing_and_without_a_name_for_git_the_commits_are_ralphys(
+    tmp_path: Path, when: str
+) -> None:
     project = build(tmp_path, story("US-001"))
     if when == "between two loops":
         assert drive(project, "die", "agent_ended", "1") == KILLED
     project.git("checkout", "-q", "--detach")
+    empty = tmp_path / "nobody"
+    empty.write_text("[user]\n\tuseConfigOnly = true\n", encoding="utf-8")
+    project.env["GIT_CONFIG_GLOBAL"] = str(empty)
     world = world_of(project)
 
     ended = project.loop()
 
-    assert project.landed() == ["login/US-001"], ended.text
+    assert (ended.code, project.landed()) == (ExitCode.WAITING, ["login/US-001"]), ended.text
+    assert project.git("log", "-1", "--format=%cn <%ce>", project.branch) == "Ralphy <ralphy@localhost>"
     assert list(changed(world, world_of(project))) == []
     if when == "before the first loop":
         start = project.git("rev-parse", "--short=10", "main")
@@ -146,28 +152,3 @@ def test_a_story_lands_in_a_shallow_clone(tmp_path: Path, ralphy: Ralphy) -> Non
     assert shallow.loop().code == ExitCode.WAITING
     assert shallow.landed() == ["login/US-001"]
     assert_clean(shallow)
-
-
-@pytest.mark.fault("G11")
-def test_without_a_name_for_git_the_commits_are_ralphys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = build(tmp_path, story("US-001"))
-    empty = tmp_path / "nobody"
-    empty.write_text("[user]\n\tuseConfigOnly = true\n", encoding="utf-8")
-    project.env["GIT_CONFIG_GLOBAL"] = str(empty)
-
-    assert project.loop().code == ExitCode.WAITING
-
-    assert project.landed() == ["login/US-001"]
-    assert project.git("log", "-1", "--format=%cn <%ce>", project.branch) == "Ralphy <ralphy@localhost>"
-
-
-@pytest.mark.fault("G17")
-def test_a_rename_by_case_alone_is_committed_as_it_is(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(run=[["git", "mv", "src/base.py", "src/Base.py"]])]})
-
-    project.loop()
-
-    commit = project.commit_of("US-001")
-    assert project.git("ls-tree", "--name-only", commit, "src/").split() == ["src/Base.py", "src/us_001.py"]
-    assert_clean(project)

@@ -70,8 +70,11 @@ def test_a_key_in_code_a_name_a_document_or_a_log_rejects_the_attempt_or_is_reda
     assert_clean(project)
 
 
-def test_what_a_person_allowed_or_had_there_before_is_not_the_agents(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002"), story("US-003"))
+def test_what_a_person_allowed_or_had_there_before_is_not_the_agents_and_no_agent_allows_itself_a_key(
+    tmp_path: Path,
+) -> None:
+    names = [f"US-00{number}" for number in range(1, 5)]
+    project = build(tmp_path, *map(story, names), limits={"max_attempts": 1})
     (project.repo / "src" / SLACK).mkdir()
     (project.repo / "src" / SLACK / "old.txt").write_text("of old\n")
     (project.repo / "src" / "base.py").write_text(f'KEY = "{KEY}"\n')
@@ -79,27 +82,20 @@ def test_what_a_person_allowed_or_had_there_before_is_not_the_agents(tmp_path: P
     allow = project.repo / ".ralphy" / "secrets-allow"
     allow.write_text(f"{mark_of(test_key.encode())}  # a key of the test account, revoked\n")
     project.commit("chore: of old", "src", ".ralphy/secrets-allow")
+    itself = {"src/us_004.py": f'MINE = "{KEY}"\n', ".ralphy/secrets-allow": f"{mark_of(KEY.encode())}\n"}
     project.play(stories={
         "US-001": [works(append={"src/base.py": "MORE = 1\n"})],
         "US-002": [works(write={"src/us_002.py": "W = 1\n", f"src/{SLACK}/new.txt": "new\n"})],
         "US-003": [works(write={"src/us_003.py": f'KEY = "{test_key}"\n'})],
+        "US-004": [{"write": itself, "commit": "feat: all"}],
     })  # fmt: skip
 
-    project.loop()
+    project.loop(agents=len(names))
 
-    assert [outcome for _, outcome in project.outcomes()] == ["succeeded"] * 4
+    assert [outcome for _, outcome in project.outcomes()] == [*["succeeded"] * 3, "rejected"]
+    assert project.landed() == [f"login/{name}" for name in names[:3]]
+    assert f'MINE = "{KEY}"' not in project.git("log", "--patch", project.branch)
     assert_clean(project)
-
-
-def test_an_agent_cannot_allow_itself_a_key(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
-    write = {"src/us_001.py": f'KEY = "{KEY}"\n', ".ralphy/secrets-allow": f"{mark_of(KEY.encode())}\n"}
-    project.play(stories={"US-001": [{"write": write, "commit": "feat: all"}]})
-
-    project.loop()
-
-    assert project.landed() == []
-    assert KEY not in project.git("log", "--patch", project.branch)
 
 
 @pytest.mark.parametrize(("setting", "flagged"), sampled([("warn", True), ("off", False)], ("warn", True)))
@@ -117,39 +113,32 @@ def test_a_person_can_have_them_flagged_or_not_looked_for(tmp_path: Path, settin
 
 @pytest.mark.fault("S3")
 @pytest.mark.attempt(2, 3)
-def test_no_command_that_runs_what_an_agent_wrote_sees_the_users_keys(tmp_path: Path) -> None:
+def test_no_command_of_an_agents_work_sees_the_users_keys_and_they_reach_nothing_in_another_spelling(
+    tmp_path: Path,
+) -> None:
     kept_back = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SSH_PRIVATE_KEY", "STRIPE_KEY", "DB_PASSWD", "GH_TOKEN"]
+    token = f"Zq9/{noise(16)}+{noise(4)}="
     look = f"sh -c 'env >> {tmp_path}/seen-by-$0' "
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"{look}check"}], setup=f"{look}setup",
-                    agent={"command": AGENT, "env": ["SANDBOX_KEY"]})  # fmt: skip
+                    agent={"command": AGENT, "env": ["SANDBOX_KEY", "DEPLOY_TOKEN", "OTHER_KEY"]})  # fmt: skip
     hook = project.repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\nenv >> {tmp_path}/seen-by-hook\n")
     hook.chmod(0o755)
     project.env |= {name: noise(20) for name in [*kept_back, "SANDBOX_KEY"]} | {"DATABASE_URL": "sqlite://"}
+    project.env |= {"DEPLOY_TOKEN": token, "OTHER_KEY": "total_cost_usd"}
+    spelled = [token.replace("/", "\\/"), token.replace("/", "\\u002f"), quote(token, safe=""),
+               base64.b64encode(f"me:{token}".encode()).decode()]  # fmt: skip
+    project.play(stories={"US-001": [works(say=" ".join(spelled), learnings=" ".join(spelled))]})
 
-    project.loop()
+    project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"]
     for who in ("check", "setup", "hook"):
         names = {line.partition("=")[0] for line in (tmp_path / f"seen-by-{who}").read_text().splitlines()}
         assert names.isdisjoint(kept_back), who
         assert {"PATH", "SANDBOX_KEY", "DATABASE_URL"} <= names, who
-
-
-@pytest.mark.fault("S3")
-def test_they_reach_nothing_in_another_spelling_either_and_what_is_kept_stays_json(tmp_path: Path) -> None:
-    token = f"Zq9/{noise(16)}+{noise(4)}="
-    project = build(tmp_path, story("US-001"), agent={"command": AGENT, "env": ["DEPLOY_TOKEN", "OTHER_KEY"]})
-    project.env |= {"DEPLOY_TOKEN": token, "OTHER_KEY": "total_cost_usd"}
-    spelled = [token.replace("/", "\\/"), token.replace("/", "\\u002f"), quote(token, safe=""),
-               base64.b64encode(f"me:{token}".encode()).decode()]  # fmt: skip
-    project.play(stories={"US-001": [works(say=" ".join(spelled), learnings=" ".join(spelled))]})
-
-    project.loop()
-
     written = everything_written(project)
-    assert project.landed() == ["login/US-001"]
     assert not any(part in written for part in (token, *spelled, token[4:20], spelled[-1][8:24]))
     (stream,) = (project.folder / ".ralphy" / "runs").glob("*-story-US-001/stream.ndjson")
     events = [json.loads(line) for line in stream.read_text().splitlines()]
