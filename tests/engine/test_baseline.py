@@ -30,7 +30,10 @@ def test_a_red_baseline_halts_before_any_run_and_names_the_failures_until_it_is_
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
     assert "src/old.py::works" in ended.rest.reason
     assert "--accept-red" in ended.rest.reason
+    assert "fix them on main" in ended.rest.reason
     assert "probe skipped" in ended.text
+    assert project.refs("refs/heads/ralph") == []
+    assert project.git("status", "--short", "--untracked-files=no") == ""
     project.loop()
     assert len(project.journal("baseline")) == 1, "it is taken once a tree"
     (project.repo / "src" / "old.py").write_text("FINE = 1\n")

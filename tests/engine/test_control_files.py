@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,13 @@ CHECKS_OFF: Act = {"write": {".ralphy/config.yaml": "checks: []\n", "src/{{slug}
 def other_meddling(outside: Path) -> list[Act]:
     """What agents do besides to make control files their own: commit, replace, remove or link them."""
     path = f"{FOLDER}/prd.json"
+    plan = json.dumps({"userStories": [story("US-999", passes=True, status="completed"), story("last", priority=7)]})
     committed = {"cheat": {"mark_passed": True, "edit_spec": True}, "commit": "feat: all done"}
+    planned = {"write": {path: plan}, "commit": "wip: plan"}
     made = (["ln", "-s", "/etc/hostname", path], ["mkdir", path], ["mkfifo", path])
     replaced = ({"run": [["rm", path], make]} for make in made)
     linked = {"run": [words for at in PLACES for words in (["rm", "-rf", at], ["ln", "-s", str(outside), at])]}
-    return [committed, *replaced, {"delete": [FOLDER]}, linked]
+    return [committed, planned, *replaced, {"delete": [FOLDER]}, linked]
 
 
 @pytest.mark.fault("A3", "A4", "A5", "A14")
@@ -60,6 +63,7 @@ def test_what_agents_make_of_control_files_is_not_taken_but_flagged_and_their_wo
     project.loop(agents=len(names) + 1)
 
     assert project.landed() == [f"login/{name}" for name in names]
+    assert [*project.statuses()] == [*names, "last"]
     assert project.story("last")["status"] == "failed"
     for name, (_, places) in zip(names[1:], MEDDLING, strict=False):
         (flagged,) = project.story(name)["evidence"]["warnings"]

@@ -84,14 +84,6 @@ def test_a_word_on_a_document_of_main_is_written_on_the_branch(
     assert project.read("SPEC.md") == SPEC
 
 
-def test_red_checks_are_fixed_where_the_branch_will_begin(project: Project) -> None:
-    (project.repo / "src" / "base.py").write_text("BROKEN = 1\n", encoding="utf-8")
-    commit(project)
-    assert "fix them on main" in project.loop().rest.reason
-    assert project.refs("refs/heads/ralph") == []
-    assert project.git("status", "--short", "--untracked-files=no") == ""
-
-
 def test_story_by_story_and_gate_by_gate_nothing_freezes_and_each_view_says_the_same(project: Project) -> None:
     of_main = project.code(f"{project.path}/prd.json", "main")
     project.loop()

@@ -12,8 +12,6 @@ import pytest
 from tests.engine.building import Project, build, story, works
 from tests.sampling import sampled
 
-# Writes to a control file from a program that no rule foresees.
-
 
 def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
     """Let `bwrap` not be found, or be this script."""

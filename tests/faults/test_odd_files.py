@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -66,24 +65,6 @@ def test_a_pipe_that_git_would_wait_for_is_named_before_git_is_asked(tmp_path: P
         pipe.unlink()
     assert ralphy(project, "loop")[0] == 10
     assert project.landed() == ["login/US-001"]
-
-
-PLAN = "docs/features/login/prd.json"
-REORDERED = [story("US-009", passes=True, status="completed"), story("US-002"), story("US-001", priority=7)]
-
-
-@pytest.mark.fault("A5")
-def test_stories_that_an_agent_adds_reorders_or_completes_are_not_the_plan(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
-    plan = {PLAN: json.dumps({"userStories": REORDERED}), "src/{{slug}}.py": "WORKS = 1\n"}
-    project.play(stories={"US-001": [works(write=plan, commit="wip: plan")], "US-002": [works()]})
-
-    ended = project.loop()
-
-    assert ended.runs == ["US-001", "US-002", "qa"]
-    assert [found["id"] for found in project.prd()["userStories"]] == ["US-001", "US-002"]
-    assert project.landed() == ["login/US-001", "login/US-002"]
-    assert_clean(project)
 
 
 def test_a_ref_that_leads_nowhere_is_no_commit_and_a_pipe_an_error(
