@@ -13,6 +13,7 @@ import pytest
 
 from ralphy.engine.runs.recover import recover
 from ralphy.errors import ExitCode
+from ralphy.git import move_refs
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, assert_clean, build, open_feature, story, works
 from tests.sampling import sampled
@@ -189,7 +190,10 @@ def test_what_was_kept_is_resumed_after_the_journal_was_wiped_too(scene: Scene) 
     assert "src/half.py" in project.files_of(project.commit_of("US-001"))
 
 
-def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(scene: Scene) -> None:
+def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_refs, "_PATIENT", ("-c", "core.filesRefLockTimeout=100"))  # not two seconds each time
     process = scene.begin()
     lock = scene.project.repo / ".git" / "refs" / "ralphy" / "login" / "US-001" / "attempt-1.lock"
     lock.parent.mkdir(parents=True)

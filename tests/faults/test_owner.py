@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
+from ralphy.git import move_refs
 from tests.engine.building import (
     ONE_RUN,
     PATIENCE_S,
@@ -131,8 +132,9 @@ def _let_go(told: Path, lock: Path) -> None:
 @pytest.mark.fault("G2", "G14")
 @pytest.mark.parametrize("what", sampled(["HEAD", "HEAD^{tree}", "HEAD:src"], "HEAD^{tree}"))
 def test_a_ref_that_stays_locked_or_a_damaged_object_is_said_and_the_work_is_not_lost(
-    tmp_path: Path, what: str, ralphy: Ralphy
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, ralphy: Ralphy
 ) -> None:
+    monkeypatch.setattr(move_refs, "_PATIENT", ("-c", "core.filesRefLockTimeout=100"))  # not two seconds each time
     project = build(tmp_path, story("US-001"), story("US-002"))
     assert project.loop(**ONE_RUN).code == ExitCode.BUDGET
     tip = project.tip
