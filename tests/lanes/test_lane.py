@@ -115,8 +115,8 @@ MISCHIEF = {
     "hard links": "ln src/a.py cache.log; mkdir cache; ln run.sh cache/x.log",
     "links": "rm -r src; ln -s / src; ln -s /etc/passwd p; rm run.sh; ln -s run.sh run.sh",
     "locked folders": "mkdir -p x/y; echo 1 > x/y/z; chmod 000 x/y x src/deep; chmod 000 src/a.py",
-    "deep folders": f"{NEST} 1500; echo x > $(printf 'd/%.0s' $(seq 300))f",
-    "folders deeper than a path is long": f"{NEST} 3000",
+    "deep folders": f"{NEST} 700; echo x > $(printf 'd/%.0s' $(seq 300))f",
+    "folders deeper than a path is long": f"{NEST} 2100",
     "a nested repository": "git init -q inner; echo x > inner/f; git init -q src; echo y > src/g",
     "many ignored files": "mkdir cache; for i in $(seq 2000); do : > cache/$i.log; done",
     "a folder for a file": "rm run.sh; mkdir run.sh; echo x > run.sh/x; rm -r src; echo x > src",
@@ -126,21 +126,23 @@ MISCHIEF = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", MISCHIEF)
-def test_whatever_an_agent_did_has_no_effect_outside_and_is_undone(world: World, what: str, tmp_path: Path) -> None:
-    lane, canary = world.laid_out(), tmp_path / "canary"
-    world.inside(lane, MISCHIEF[what].replace("{canary}", str(canary)))
-    canary.unlink(missing_ok=True)
-    taken = lane.take_over(world.tree, LIMITS)
-    world.git("fsck", "--strict")
-    world.git("diff-tree", "-r", world.tree, taken.tree)
-    lane.lay_out(world.tree, world.head, "main")
-    assert not canary.exists()
-    assert files_in(lane.tree) == files_in(world.root)
-    left = sorted(entry.name for entry in lane.tree.iterdir() if entry.name != ".git")
-    assert left == sorted(entry.name for entry in world.root.iterdir() if entry.name != ".git")
-    assert world.inside(lane, "git status --porcelain") == (0, "")
-    assert world.git("status", "--porcelain") == ""
+def test_whatever_an_agent_did_has_no_effect_outside_and_is_undone(world: World, tmp_path: Path) -> None:
+    """In one lane, one after the other: each finds it as if nothing had been."""
+    canary = tmp_path / "canary"
+    for what, script in MISCHIEF.items():
+        lane = world.laid_out()
+        world.inside(lane, script.replace("{canary}", str(canary)))
+        canary.unlink(missing_ok=True)
+        taken = lane.take_over(world.tree, LIMITS)
+        world.git("fsck", "--strict")
+        world.git("diff-tree", "-r", world.tree, taken.tree)
+        lane.lay_out(world.tree, world.head, "main")
+        assert not canary.exists(), what
+        assert files_in(lane.tree) == files_in(world.root), what
+        left = sorted(entry.name for entry in lane.tree.iterdir() if entry.name != ".git")
+        assert left == sorted(entry.name for entry in world.root.iterdir() if entry.name != ".git"), what
+        assert world.inside(lane, "git status --porcelain") == (0, ""), what
+        assert world.git("status", "--porcelain") == "", what
 
 
 def test_what_may_not_be_taken_is_named(world: World) -> None:
@@ -170,21 +172,21 @@ def test_what_may_not_be_taken_is_named(world: World) -> None:
     assert world.git("diff-tree", "-r", "--name-status", world.tree, taken.tree).split() == ["A", "fine", "D", "run.sh"]
 
 
-@pytest.mark.parametrize("script", ["echo x > docs/features/x/APPROVED", "rm -rf docs; echo x > docs",
-                                    "rm -rf docs; ln -s /etc docs", "rm docs/features/x/PRD.md"])  # fmt: skip
-def test_whatever_becomes_of_control_files_only_code_is_taken(world: World, script: str) -> None:
+def test_whatever_becomes_of_control_files_only_code_is_taken(world: World) -> None:
     (world.root / ".git/info/exclude").write_text("APPROVED\n")
     world.commit({"docs/features/x/PRD.md": "p\n", "docs/guide.md": "g\n"})
     world.pool.close()
     world.pool = world.new_pool()
-    lane = world.laid_out()
-    subprocess.run(["sh", "-c", f"{script}; echo changed > run.sh"], cwd=lane.tree, check=True)
-    taken = lane.take_over(world.tree, LIMITS)
-    assert taken.control
-    assert all(path.startswith("docs/features") for path in taken.control)
-    changed = world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split()
-    assert set(changed) - {"docs/guide.md"} == {"run.sh"}
-    assert "appears as both a file and as a directory" in str(taken.refused) or script.count("docs") == 1
+    for script in ("echo x > docs/features/x/APPROVED", "rm -rf docs; echo x > docs", "rm -rf docs; ln -s /etc docs",
+                   "rm docs/features/x/PRD.md"):  # fmt: skip
+        lane = world.laid_out()
+        subprocess.run(["sh", "-c", f"{script}; echo changed > run.sh"], cwd=lane.tree, check=True)
+        taken = lane.take_over(world.tree, LIMITS)
+        assert taken.control, script
+        assert all(path.startswith("docs/features") for path in taken.control), script
+        changed = world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split()
+        assert set(changed) - {"docs/guide.md"} == {"run.sh"}, script
+        assert "appears as both a file and as a directory" in str(taken.refused) or script.count("docs") == 1
 
 
 def test_a_file_that_git_refuses_is_left_out_and_said(world: World) -> None:
@@ -328,21 +330,20 @@ def test_a_submodule_in_a_submodule_has_its_files_too(world: World) -> None:
     assert lane.take_over(world.tree, LIMITS).modules == ("lib",)
 
 
-@pytest.mark.parametrize("script", ["echo x >> lib/f", "rm lib/f", "rm -rf lib", "mkdir lib/new; echo x > lib/new/f",
-                                    "rm -rf lib; ln -s /etc lib", "rm -rf lib; echo x > lib", "git init -q lib",
-                                    "chmod 000 lib; chmod 700 lib; mkfifo lib/pipe"])  # fmt: skip
-def test_what_is_written_into_a_submodule_is_named_and_not_taken(world: World, script: str) -> None:
+def test_what_is_written_into_a_submodule_is_named_and_not_taken(world: World) -> None:
     added_module(world, world.root, "lib", "lib", {"f": "one\n"})
-    lane = world.laid_out()
-    world.inside(lane, f"{script}; echo changed > run.sh")
-    taken = lane.take_over(world.tree, LIMITS)
-    assert taken.modules == ("lib",)
-    assert taken.refused == ()
-    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
-    world.laid_out()
-    assert [path.name for path in (lane.tree / "lib").iterdir()] == ["f"]
-    assert (lane.tree / "lib/f").read_text() == "one\n"
-    assert lane.take_over(world.tree, LIMITS).modules == ()
+    for script in ("echo x >> lib/f", "rm lib/f", "rm -rf lib", "mkdir lib/new; echo x > lib/new/f",
+                   "rm -rf lib; ln -s /etc lib", "rm -rf lib; echo x > lib", "git init -q lib",
+                   "chmod 000 lib; chmod 700 lib; mkfifo lib/pipe"):  # fmt: skip
+        lane = world.laid_out()
+        world.inside(lane, f"{script}; echo changed > run.sh")
+        taken = lane.take_over(world.tree, LIMITS)
+        assert (taken.modules, taken.refused) == (("lib",), ()), script
+        assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"], script
+        world.laid_out()
+        assert [path.name for path in (lane.tree / "lib").iterdir()] == ["f"], script
+        assert (lane.tree / "lib/f").read_text() == "one\n", script
+        assert lane.take_over(world.tree, LIMITS).modules == (), script
 
 
 def test_a_submodule_follows_the_tree_that_is_laid_out(world: World) -> None:
