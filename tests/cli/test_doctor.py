@@ -280,19 +280,6 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
 
 
-def test_variables_that_steer_claude_code_and_are_not_passed_on_are_named_without_their_values(
-    git_repo: Path, claude: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(git_repo, capsys)[1]["variables"]["state"] == "ok"
-    monkeypatch.setenv("CLAUDE_CODE_RETRY_WATCHDOG", "secretive")
-    monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", "3")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
-    monkeypatch.setenv("RALPHY_AGENT_ENV", "CLAUDE_CODE_MAX_RETRIES")
-    found = ask(git_repo, capsys)[1]["variables"]
-    assert (found["state"], found["said"]) == ("warn", "set, but not passed on to agents: CLAUDE_CODE_RETRY_WATCHDOG")
-    assert "agent.env: [CLAUDE_CODE_RETRY_WATCHDOG]" in found["fix"]
-
-
 def test_who_holds_the_lock_is_said(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Lock(git_repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "feature login"):
         found = ask(git_repo, capsys)[1]["lock"]

@@ -118,7 +118,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         log=Pages,
         models=re.compile(r"ink|pencil"),
         model="pencil",
-        variables=Variables(passed=frozenset({"DIARY_KEY"}), steering_prefixes=("DIARY_",)),
+        variables=Variables(passed=frozenset({"DIARY_KEY"})),
     )
     monkeypatch.setitem(PRESETS, "diary", diary)
     forget()
@@ -158,7 +158,6 @@ def test_a_new_agent_does_a_whole_story(project: Project, capfd: pytest.CaptureF
     ]
     given = {"key": "a key", "unasked": None}
     assert streams(project) == [{"model": "ink", **given}, {"model": "pencil", **given}]
-    assert PRESETS["diary"].variables.held_back(["DIARY_MOOD", "DIARY_KEY", "CLAUDE_X"], ()) == ["DIARY_MOOD"]
     code, out, _ = Call(project.repo, capfd)("logs", "US-001")  # they are read in its words
     assert (code, "writing   src/us_001.py" in out) == (ExitCode.DONE, True)
     assert_clean(project)

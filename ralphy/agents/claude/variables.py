@@ -1,4 +1,4 @@
-"""The variables of Claude Code: which of a person's reach it, which are set for each run, which are worth a word.
+"""The variables of Claude Code: which of a person's reach it, and which are set for each run.
 
 Claude Code reads more than a thousand variables, and some of them (a retry watchdog, a number of retries, an effort)
 would change what a run does and costs, unseen.
@@ -48,21 +48,4 @@ FIXED = {
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
 
-_ALSO_STEERING = frozenset(
-    ["API_TIMEOUT_MS", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "BASH_MAX_OUTPUT_LENGTH",
-     "MAX_THINKING_TOKENS", "DISABLE_PROMPT_CACHING", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"]
-)  # fmt: skip
-# A session of Claude Code gives these to its own children; they say nothing about what a person wants.
-_OF_A_SESSION = frozenset(
-    ["CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_EFFORT",
-     "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_CODE_SSE_PORT", "CLAUDE_PROJECT_DIR",
-     "CLAUDE_CODE_EXECPATH", "CLAUDE_CODE_TMPDIR", "CLAUDE_PID"]
-)  # fmt: skip
-
-VARIABLES = Variables(
-    passed=frozenset[str]().union(*CLAUDE.values()),
-    fixed=FIXED,
-    steering_prefixes=("CLAUDE_", "ANTHROPIC_"),
-    steering=_ALSO_STEERING,
-    of_no_interest=_OF_A_SESSION,
-)
+VARIABLES = Variables(passed=frozenset[str]().union(*CLAUDE.values()), fixed=FIXED)

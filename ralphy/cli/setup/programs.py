@@ -181,16 +181,6 @@ def _in_the_checkout(place: Place, program: Path) -> str:
     return next((word for word, path in words if path.exists() and lies_in(str(path), str(root))), "")
 
 
-def _variables(place: Place) -> Finding:
-    """Variables that steer the agent's program by hand, and that no unattended run gets."""
-    own = preset_of(place.config.agent.preset).variables
-    names = own.held_back((name for name, value in place.env.items() if value), place.config.agent.env)
-    if not names:
-        return Finding("agents get every variable set for them")
-    return warn(f"set, but not passed on to agents: {', '.join(names)}",
-                f"if agents need it, add it to agent.env: [{names[0]}]")  # fmt: skip
-
-
 def _sandbox(place: Place) -> Finding:
     """What stands around the agent; its absence is a fault only where it is asked for. strict is tried as a loop would
     put it up."""
@@ -256,7 +246,6 @@ LOOKS = (
     Look("signing", _signing),
     Look("agent", _agent, needs_settings=True),
     Look("login", _login),
-    Look("variables", _variables),
     Look("sandbox", _sandbox, fix="set safety.level: moderate", needs_settings=True),
     Look("checks", checks_known, fix="name them under checks: in .ralphy/config.yaml", needs_settings=True),
     Look("remote", _remote, on_error=State.WARN),
