@@ -52,7 +52,7 @@ class Run:
     def says(self, event: dict[str, Any], size: int | None = None) -> None:
         self.printed += len(orjson.dumps(event)) if size is None else size
         self.transcript.feed(event, self.now)
-        self.dog.saw(event, self.now)
+        self.dog.saw(event, self.transcript.answers, self.now)
         self.look()
 
     def look(self) -> None:

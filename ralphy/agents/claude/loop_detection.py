@@ -1,11 +1,10 @@
-"""Is it the same again? What tools were asked and what they said, without what differs from time to time."""
+"""Is it the same again? What tools said, without what differs from time to time."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ralphy.agents.claude.activity import shorten
@@ -13,7 +12,6 @@ from ralphy.text.json_coerce import mapping_of, text_of
 
 ERROR_LINES = 10
 TAIL_CHARS = 4096
-WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 # What two sayings of the same error differ in. Plain numbers stay: "11 failed" after "12 failed" is another error.
 _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -29,26 +27,11 @@ _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call. `subject` is what it is about: the tool, and for a command the command; `written` tells
-    one change of a file from another, and is "" for a call that writes nothing itself."""
-
-    subject: str = ""
-    written: str = ""
-
-
-def call_of(block: Mapping[str, Any]) -> Call:
-    """What a `tool_use` block asks for."""
-    name, given = text_of(block.get("name")), mapping_of(block.get("input"))
-    return Call(f"{name} {text_of(given.get('command'))}", _digest_of(given) if name in WRITERS else "")
-
-
 def result_text(block: Mapping[str, Any]) -> str:
     """The end of what a tool said."""
     content = block.get("content")
     if isinstance(content, list):
-        content = "\n".join(text_of(mapping_of(part).get("text")) or _digest_of(part) for part in content)
+        content = "\n".join(text_of(mapping_of(part).get("text")) or digest_of(part) for part in content)
     return text_of(content)[-TAIL_CHARS:]
 
 
@@ -69,7 +52,7 @@ def last_line(text: str) -> str:
     return next((line for line in map(shorten, reversed(text.splitlines())) if line), "")
 
 
-def _digest_of(value: object) -> str:
+def digest_of(value: object) -> str:
     """The same for two equal values; "" for one that is nested too deep to be told."""
     try:
         return _digest(repr(value))

@@ -10,36 +10,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ralphy.agents.claude.loop_detection import digest_of
 from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, number_of, text_of
 from ralphy.text.plain_text import plain
 
 _SHOWN_CHARS = 60
+_WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTool:
-    """A tool that was called and has not answered; `since` is on the caller's clock, `timeout_s` is what it was
-    given (0 if nothing was said), in seconds."""
+class ToolCall:
+    """A tool that was called; `timeout_s` is what it was given, in seconds (0 if nothing was said).
 
-    name: str
-    since: float
+    `subject` is what it is about: the tool, and for a command the command. `written` tells one change of a file from
+    another, and is "" for a call that writes nothing itself.
+    """
+
+    name: str = ""
     timeout_s: float = 0.0
+    subject: str = ""
+    written: str = ""
 
     @classmethod
-    def of(cls, call: Mapping[str, Any], now: float) -> OpenTool:
-        asked_ms = number_of(mapping_of(call.get("input")).get("timeout")) or 0.0
-        return cls(text_of(call.get("name")), now, asked_ms / 1000)
+    def of(cls, block: Mapping[str, Any]) -> ToolCall:
+        """What a `tool_use` block asks for."""
+        name, given = text_of(block.get("name")), mapping_of(block.get("input"))
+        asked_ms = number_of(given.get("timeout")) or 0.0
+        subject = f"{name} {text_of(given.get('command'))}"
+        return cls(name, asked_ms / 1000, subject, digest_of(given) if name in _WRITERS else "")
 
 
 class BackgroundTasks:
     """The tasks that are at work in the background, by their ids, each with the timeout of the call that began it."""
 
     def __init__(self) -> None:
-        self.open: dict[str, OpenTool] = {}
-        self._begun: dict[str, OpenTool] = {}
+        self.open: dict[str, ToolCall] = {}
+        self._begun: dict[str, ToolCall] = {}
 
-    def started(self, event: Mapping[str, Any], tools: Mapping[str, OpenTool]) -> None:
+    def started(self, event: Mapping[str, Any], tools: Mapping[str, ToolCall]) -> None:
         """A task began, in the foreground or not: it is the work of an open tool."""
         task, tool = text_of(event.get("task_id")), tools.get(text_of(event.get("tool_use_id")))
         if tool:
@@ -47,13 +56,13 @@ class BackgroundTasks:
             if task in self.open:
                 self.open[task] = self._begun[task]
 
-    def changed(self, event: Mapping[str, Any], now: float) -> None:
+    def changed(self, event: Mapping[str, Any]) -> None:
         """The whole list, as it is from now on."""
         listed = event.get("tasks")
         tasks = [mapping_of(task) for task in listed] if isinstance(listed, list) else []
         before = {**self._begun, **self.open}
         self.open = {
-            name: before.get(name) or OpenTool(_described(task) or "a task", now)
+            name: before.get(name) or ToolCall(_described(task) or "a task")
             for task in tasks
             if (name := text_of(task.get("task_id")))
         }

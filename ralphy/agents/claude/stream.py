@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from ralphy.agents.claude.activity import activity_of, shorten
-from ralphy.agents.claude.open_work import BackgroundTasks, OpenTool
+from ralphy.agents.claude.open_work import BackgroundTasks, ToolCall
 from ralphy.agents.protocol import Activity, RateLimit, Tokens
 from ralphy.agents.status_report import without_report
 from ralphy.agents.usage_windows import read_windows
@@ -60,7 +60,7 @@ class Transcript:
     After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
     reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
     `started` says that the program has begun its work, whatever it printed before; `retry_s` is the announced wait
-    before the next request.
+    before the next request. `answers` are what the last event has of tools: the call, and its `tool_result`.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,8 @@ class Transcript:
         self.last_text = ""
         self.spoke_last = False
         self.has_acted = False
-        self.open_tools: dict[str, OpenTool] = {}
+        self.open_tools: dict[str, ToolCall] = {}
+        self.answers: list[tuple[ToolCall, Mapping[str, Any]]] = []
         self.background = BackgroundTasks()
         self.limit: RateLimit | None = None
         self.retry_s: float | None = None
@@ -121,6 +122,7 @@ class Transcript:
         """Add an event that came at `now` (seconds on any steady clock); what to show of it."""
         self.came = True
         self.last_event_at = now
+        self.answers = []
         kind = text_of(event.get("type"))
         if kind == "result":
             self._count(event)
@@ -128,7 +130,7 @@ class Transcript:
             return None
         match kind:
             case "assistant":
-                return self._assistant(event, now)
+                return self._assistant(event)
             case "user":
                 self._close_tools(event)
             case "result":
@@ -136,10 +138,10 @@ class Transcript:
             case "rate_limit_event":
                 return self._rate_limit(event)
             case "system":
-                return self._system(event, now)
+                return self._system(event)
         return None
 
-    def _assistant(self, event: Mapping[str, Any], now: float) -> Activity | None:
+    def _assistant(self, event: Mapping[str, Any]) -> Activity | None:
         self.error = text_of(event.get("error"))
         self.started = True
         message = mapping_of(event.get("message"))
@@ -151,7 +153,7 @@ class Transcript:
         shown = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
-                self.open_tools[text_of(block.get("id"))] = OpenTool.of(block, now)
+                self.open_tools[text_of(block.get("id"))] = ToolCall.of(block)
                 self.has_acted = True
             elif genuine and is_main and block.get("type") == "text" and text_of(block.get("text")).strip():
                 self.last_text, self.spoke_last = text_of(block.get("text")), True
@@ -162,7 +164,8 @@ class Transcript:
         self.spoke_last = self.spoke_last and bool(event.get("parent_tool_use_id"))
         for block in blocks_of(mapping_of(event.get("message"))):
             if block.get("type") == "tool_result":
-                self.open_tools.pop(text_of(block.get("tool_use_id")), None)
+                call = self.open_tools.pop(text_of(block.get("tool_use_id")), ToolCall())
+                self.answers.append((call, block))
 
     def _count(self, event: Mapping[str, Any]) -> None:
         """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
@@ -209,7 +212,7 @@ class Transcript:
         said = "reached" if self.limit.status == "rejected" else self.limit.status.replace("_", " ")
         return Activity("limit", f"usage limit ({self.limit.kind}): {said}", event)
 
-    def _system(self, event: Mapping[str, Any], now: float) -> Activity | None:
+    def _system(self, event: Mapping[str, Any]) -> Activity | None:
         match event.get("subtype"):
             case "init":
                 self.working = self.started = True
@@ -221,7 +224,7 @@ class Transcript:
                 self.background.started(event, self.open_tools)
                 return Activity("task", shorten(text_of(event.get("description"))), event)
             case "background_tasks_changed":
-                self.background.changed(event, now)
+                self.background.changed(event)
             case "permission_denied":
                 self._deny(event)
         return None

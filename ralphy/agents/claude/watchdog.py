@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ralphy.agents.claude.loop_detection import Call, call_of, error_key, last_line, result_text, said_key
-from ralphy.agents.claude.open_work import OpenTool
+from ralphy.agents.claude.loop_detection import error_key, last_line, result_text, said_key
+from ralphy.agents.claude.open_work import ToolCall
 from ralphy.agents.claude.stream import Transcript
 from ralphy.agents.protocol import Thresholds
-from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, text_of
+from ralphy.text.json_coerce import count_of
 
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
 ASLEEP_S = 30.0  # nobody looked for so long: Ralphy was stopped
@@ -76,21 +76,14 @@ class Watchdog:
         self._counted = self._printed = 0
         self._row = 0
         self._error = self._error_text = self._error_subject = ""
-        self._calls: dict[str, Call] = {}
         self._known: deque[str] = deque(maxlen=REMEMBERED)
 
-    def saw(self, event: Mapping[str, Any], now: float) -> None:
-        """An event came: mostly a sign of life, and perhaps of progress."""
+    def saw(self, event: Mapping[str, Any], answers: Sequence[tuple[ToolCall, Mapping[str, Any]]], now: float) -> None:
+        """An event came, with these answers of tools: mostly a sign of life, and perhaps of progress."""
         if self._is_sign_of_life(event):
             self._alive_at = now
-        kind = event.get("type")
-        if kind not in ("assistant", "user"):
-            return
-        for block in blocks_of(mapping_of(event.get("message"))):
-            if block.get("type") == "tool_use":
-                self._calls[text_of(block.get("id"))] = call_of(block)
-            elif block.get("type") == "tool_result":
-                self._answered(block)
+        for call, block in answers:
+            self._answered(call, block)
 
     def _is_sign_of_life(self, event: Mapping[str, Any]) -> bool:
         """Does something move, or is only the program itself there?
@@ -160,8 +153,7 @@ class Watchdog:
             case Trigger.OUTPUT:
                 return f"{measured / 1000:.0f} kB printed without progress"
 
-    def _answered(self, block: Mapping[str, Any]) -> None:
-        call = self._calls.pop(text_of(block.get("tool_use_id")), Call())
+    def _answered(self, call: ToolCall, block: Mapping[str, Any]) -> None:
         said = result_text(block)
         if block.get("is_error") is True:
             self._note_error(call, said)
@@ -172,14 +164,14 @@ class Watchdog:
             self._idle_s, self._counted = 0.0, self._printed
         self._known.append(key)
 
-    def _note_error(self, call: Call, said: str) -> None:
+    def _note_error(self, call: ToolCall, said: str) -> None:
         # Without a word of its own, only the same command can fail the same way.
         key = error_key(f"{said}\n{call.subject}" if _WORDLESS.fullmatch(said) else said)
         self._row = self._row + 1 if key == self._error else 1
         self._error, self._error_text, self._error_subject = key, last_line(said), call.subject
 
 
-def _open_work(transcript: Transcript) -> list[OpenTool]:
+def _open_work(transcript: Transcript) -> list[ToolCall]:
     """The tools at work; once the result is out, also what goes on in the background."""
     if transcript.working:
         return list(transcript.open_tools.values())
