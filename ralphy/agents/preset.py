@@ -11,31 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ralphy.agents.protocol import Agent, Log, Thresholds
+from ralphy.agents.protocol import Agent, Log
 from ralphy.agents.variables import Variables
 
 if TYPE_CHECKING:
-    from ralphy.processes.resource_limits import Allowance
-    from ralphy.processes.supervision import Supervisor
-    from ralphy.sandbox.bubblewrap import Sandbox
+    from ralphy.agents.program import Conditions
 
 
 INSTALL = "put it on PATH, or set agent.command"
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What stands around an agent: who holds its processes, when it is stopped, what it may take, and its walls.
-
-    `should_stop` is asked about four times a second while it runs; a reason that it gives ends the run.
-    """
-
-    supervisor: Supervisor
-    startup_s: float
-    thresholds: Thresholds | None
-    allowed: Allowance
-    sandbox: Sandbox | None
-    should_stop: Callable[[], str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

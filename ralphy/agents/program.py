@@ -1,21 +1,44 @@
-"""What all agents' programs have in common: the files of a run, and a command line inside the walls."""
+"""What all agents' programs have in common: what stands around them, the files of a run, and a command in the walls."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.agents.protocol import AgentRequest
+from ralphy.agents.protocol import AgentRequest, Thresholds
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import Command
+from ralphy.processes.resource_limits import Allowance
+from ralphy.processes.supervision import Question, Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox, command_inside
 
 MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20
+EXIT_GRACE_S = 10.0
+STARTUP_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What stands around an agent: who holds its processes, when it is stopped, what it may take, and its walls.
+
+    It has `startup_s` until it begins to work, and `exit_grace_s` to live on after its result. Without `thresholds`
+    no watchdog looks on. `should_stop` is asked about four times a second while it runs; a reason that it gives ends
+    the run.
+    """
+
+    supervisor: Supervisor
+    startup_s: float = STARTUP_S
+    thresholds: Thresholds | None = None
+    allowed: Allowance = field(default_factory=Allowance)
+    sandbox: Sandbox | None = None
+    should_stop: Question | None = None
+    exit_grace_s: float = EXIT_GRACE_S
 
 
 class RunFiles:

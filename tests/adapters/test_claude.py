@@ -17,6 +17,7 @@ import pytest
 
 from ralphy.agents import program as adapter
 from ralphy.agents.claude.cli import Claude
+from ralphy.agents.program import Conditions
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.capped_file import CappedFile
@@ -70,7 +71,7 @@ def stand_in(source: str) -> tuple[str, ...]:
 
 
 def run(supervisor: Supervisor, request: AgentRequest, source: str, **options: Any) -> AgentResult:
-    return Claude(stand_in(source), supervisor, **options).prepared(request, lambda _: None)(PROMPT)
+    return Claude(stand_in(source), Conditions(supervisor, **options)).prepared(request, lambda _: None)(PROMPT)
 
 
 def kept(request: AgentRequest, name: str) -> bytes:
@@ -79,7 +80,7 @@ def kept(request: AgentRequest, name: str) -> bytes:
 
 @pytest.mark.fault("S2")
 def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, request_: AgentRequest) -> None:
-    assert Claude(("claude",), supervisor).frame(request_) == (
+    assert Claude(("claude",), Conditions(supervisor)).frame(request_) == (
         "claude",
         "-p",
         "--output-format",
@@ -103,7 +104,7 @@ def test_the_frame_starts_nothing_of_the_repository(supervisor: Supervisor, requ
 
 def test_the_frame_has_what_the_request_adds(supervisor: Supervisor, request_: AgentRequest) -> None:
     asked = replace(request_, max_cost_usd=0.00001, system_prompt_file="/r/CLAUDE.md")
-    argv = Claude(("nice", "claude"), supervisor).frame(asked)
+    argv = Claude(("nice", "claude"), Conditions(supervisor)).frame(asked)
     assert argv[:3] == ("nice", "claude", "-p")
     assert argv[argv.index("--max-budget-usd") + 1] == "0.0001"
     assert argv[argv.index("--append-system-prompt-file") + 1] == "/r/CLAUDE.md"
@@ -112,7 +113,7 @@ def test_the_frame_has_what_the_request_adds(supervisor: Supervisor, request_: A
 def test_a_good_run_tells_everything(supervisor: Supervisor, request_: AgentRequest) -> None:
     seen: list[Activity] = []
     source = "play('several_turns'); print('a warning', file=sys.stderr)"
-    result = Claude(stand_in(source), supervisor).prepared(request_, seen.append)(PROMPT)
+    result = Claude(stand_in(source), Conditions(supervisor)).prepared(request_, seen.append)(PROMPT)
     assert result.outcome is Outcome.SUCCEEDED
     assert result.text == "Fixed and committed. <promise>STORY_DONE</promise>"
     assert result.cost_usd == pytest.approx(0.1868675)
@@ -176,14 +177,16 @@ def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, reque
 
 
 def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = Claude(("no-such-claude",), supervisor).prepared(request_, lambda _: None)(PROMPT)
+    result = Claude(("no-such-claude",), Conditions(supervisor)).prepared(request_, lambda _: None)(PROMPT)
     assert result.outcome is Outcome.FATAL
     assert f"no-such-claude cannot be started: {os.strerror(errno.ENOENT)}" in result.detail
     assert "PATH" in result.detail
 
 
 def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = Claude(stand_in("open('ran', 'w')"), supervisor).prepared(request_, lambda _: None)("x" * 10_000_001)
+    result = Claude(stand_in("open('ran', 'w')"), Conditions(supervisor)).prepared(request_, lambda _: None)(
+        "x" * 10_000_001
+    )
     assert result.outcome is Outcome.TOO_LARGE
     assert not Path(request_.cwd, "ran").exists()
 
@@ -226,7 +229,7 @@ def test_what_a_terminal_would_obey_is_never_shown(supervisor: Supervisor, reque
     said = {"type": "assistant", "message": {"model": "m", "content": [{"type": "text", "text": bad}]}}
     seen: list[Activity] = []
     source = f"say(INIT, {said!r}, {{**GOOD, 'is_error': True, 'result': {bad!r}}}); sys.exit(1)"
-    result = Claude(stand_in(source), supervisor).prepared(request_, seen.append)(PROMPT)
+    result = Claude(stand_in(source), Conditions(supervisor)).prepared(request_, seen.append)(PROMPT)
     (shown,) = (one.text for one in seen if one.kind == "text")
     assert shown == "red title bell back c1 right nul end"
     assert shown in result.detail
@@ -290,7 +293,7 @@ def test_an_interrupt_leaves_whole_files(supervisor: Supervisor, request_: Agent
 
     listener: Callable[[Activity], None] = interrupt
     with pytest.raises(KeyboardInterrupt):
-        Claude(stand_in("say(INIT); time.sleep(600)"), supervisor).prepared(request_, listener)(PROMPT)
+        Claude(stand_in("say(INIT); time.sleep(600)"), Conditions(supervisor)).prepared(request_, listener)(PROMPT)
     assert json.loads(kept(request_, "stream.ndjson"))["subtype"] == "init"
 
 

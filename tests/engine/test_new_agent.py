@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
-from ralphy.agents.preset import Conditions, Preset
+from ralphy.agents.preset import Preset
 from ralphy.agents.presets import PRESETS
-from ralphy.agents.program import RunFiles, command_of
+from ralphy.agents.program import Conditions, RunFiles, command_of
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Tokens
 from ralphy.agents.variables import Variables
 from ralphy.config import fields

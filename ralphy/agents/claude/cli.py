@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.agents.claude.outcome import (
@@ -18,13 +18,11 @@ from ralphy.agents.claude.outcome import (
 from ralphy.agents.claude.run_settings import ALONE
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Watchdog
-from ralphy.agents.program import RunFiles, command_of
+from ralphy.agents.program import Conditions, RunFiles, command_of
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.clock import steady
 from ralphy.processes.command import Command, Exit, NotStarted
-from ralphy.processes.resource_limits import Allowance, Bounds
-from ralphy.processes.supervision import Supervisor
-from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.processes.resource_limits import Bounds
 from ralphy.text.lines import Lines
 from ralphy.text.rehearsed import FREE_TRY
 
@@ -32,35 +30,23 @@ TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prom
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
 MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
 REFUSALS = 2  # it would repeat a refused key for three minutes
-EXIT_GRACE_S = 10.0
-STARTUP_S = 120.0
 ASLEEP_S = 30.0  # nobody looked for so long: that time is nobody's
 # A word at a time, as the model speaks: it says that the provider lives. Whole messages follow, so it is not kept.
 PARTIAL = b'{"type":"stream_event"'
 
 Listener = Callable[[Activity], None]
-Question = Callable[[], "str | None"]
 
 
 @dataclass
 class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
-    `exit_grace_s` is how long it may live on after its result, `startup_s` how long until it begins to work.
-    Without `thresholds` no watchdog looks on, without `allowed` it may take what it likes. `should_stop` may end a run
-    early; of the reasons it gives, those in `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a
-    plain stop.
+    Of the reasons to stop it, those in `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a plain
+    stop.
     """
 
     command: tuple[str, ...]
-    supervisor: Supervisor
-    _: KW_ONLY
-    exit_grace_s: float = EXIT_GRACE_S
-    startup_s: float = STARTUP_S
-    thresholds: Thresholds | None = None
-    allowed: Allowance = field(default_factory=Allowance)
-    should_stop: Question | None = None
-    sandbox: Sandbox | None = None
+    at: Conditions
 
     def prepared(self, request: AgentRequest, on_activity: Listener) -> Callable[[str], AgentResult]:
         """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs.
@@ -69,7 +55,7 @@ class Claude:
         the folder of the run cannot be written or the supervisor was lost.
         """
         conversation = _Conversation(request, on_activity)
-        command = command_of(self.frame(request), request, self.sandbox)
+        command = command_of(self.frame(request), request, self.at.sandbox)
         return lambda prompt: self._converse(conversation, command, prompt)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
@@ -92,9 +78,9 @@ class Claude:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail)
         command = replace(command, stdin_path=conversation.files.begin(data))
-        conversation.watch(self.thresholds, Bounds(self.allowed))
+        conversation.watch(self.at.thresholds, Bounds(self.at.allowed))
         try:
-            ended = self.supervisor.run(
+            ended = self.at.supervisor.run(
                 command,
                 conversation.hear,
                 conversation.files.errors.add,
@@ -113,13 +99,14 @@ class Claude:
         transcript, now = conversation.transcript, time.monotonic()
         if transcript.unauthorized >= REFUSALS:
             return REFUSED_KEY
-        if conversation.starts_late(now, self.startup_s):
+        if conversation.starts_late(now, self.at.startup_s):
             return "startup"
         # Another result follows when background work ends, hence counted from the last event.
         silent_since = transcript.last_event_at if transcript.is_finished else now
-        if now - (silent_since or 0.0) >= self.exit_grace_s:
+        if now - (silent_since or 0.0) >= self.at.exit_grace_s:
             return AFTER_RESULT
-        return conversation.why_stop(self.supervisor.pid, now) or (self.should_stop() if self.should_stop else None)
+        why = conversation.why_stop(self.at.supervisor.pid, now)
+        return why or (self.at.should_stop() if self.at.should_stop else None)
 
 
 class _Conversation:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.variables import VARIABLES
-from ralphy.agents.preset import Conditions, OwnFolder, Preset, RunSettings
+from ralphy.agents.preset import OwnFolder, Preset, RunSettings
 from ralphy.agents.protocol import Agent, Log
+
+if TYPE_CHECKING:
+    from ralphy.agents.program import Conditions
 
 
 def _agent(command: tuple[str, ...], at: Conditions) -> Agent:
     from ralphy.agents.claude.cli import Claude
 
-    return Claude(command, at.supervisor, startup_s=at.startup_s, thresholds=at.thresholds, allowed=at.allowed,
-                  sandbox=at.sandbox, should_stop=at.should_stop)  # fmt: skip
+    return Claude(command, at)
 
 
 def _log() -> Log:

@@ -12,8 +12,8 @@ from queue import SimpleQueue
 from threading import Event
 
 from ralphy.agents.outbox import Outbox
-from ralphy.agents.preset import Conditions
 from ralphy.agents.presets import preset_of
+from ralphy.agents.program import Conditions
 from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
