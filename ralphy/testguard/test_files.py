@@ -22,6 +22,7 @@ _HEADS = (
     ((".java", ".kt"), re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest)\b[^{};]*?(?:void|fun)\s+"
                                   r"`?(?P<name>[^`({]+?)`?\s*\(")),
 )  # fmt: skip
+_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)
 _ASSERTING = ("assert", "expect", "verify", "check", "fail", "raises")
 _ASSERTIONS = ("assert", "expect(", "verify(", ".should", "t.Error", "t.Fatal", "t.Fail", "panic!")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -85,6 +86,12 @@ def heads(path: str, text: str) -> list[tuple[re.Match[str], int]]:
 def has_tests_beside_code(path: str) -> bool:
     """Rust's tests stand in the files that they test."""
     return path.endswith(".rs")
+
+
+def tests_beside_code(path: str, text: str) -> int:
+    """Where the tests begin that stand beside a file's code, by convention at its end; its length if it has none."""
+    found = _RUST_TESTS.search(text) if has_tests_beside_code(path) else None
+    return found.start() if found else len(text)
 
 
 def assertions_in(path: str, data: bytes | None) -> int:

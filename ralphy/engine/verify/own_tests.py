@@ -124,7 +124,9 @@ def _laid_over(c: Case, change: Change) -> Entry | None:
     """The file of now; of one with tests beside its code the code of before, with the tests of now."""
     if goes_along(change.path) or not has_tests_beside_code(change.path):
         return change.now
-    text = with_tests_of(change.old, change.new) if change.old is not None and change.new is not None else None
+    if change.old is None or change.new is None:
+        return None
+    text = with_tests_of(change.path, change.old, change.new)
     return Entry(change.mode, c.w.objects.write_blob(text)) if text is not None else None
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ralphy.testguard.test_files import tests_beside_code
+
 _MASKED = re.compile(
     r'"""[\s\S]*?"""|/\*[\s\S]*?\*/|//[^\n]*|`(?:\\[\s\S]|[^`\\])*`|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
     r"|(?<=[=(,:!&|?;{}\s])/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
@@ -29,7 +31,6 @@ _GOES_ON = re.compile(r"\s*[.?:+\-*/&|<>=%]")
 _GO_TYPES = ("chan", "func", "map", "struct", "interface", "<-chan")
 _JAVA_ZEROS = {"void": "", "boolean": " false", **dict.fromkeys(("byte", "short", "int", "long", "char"), " 0"),
                "float": " 0", "double": " 0"}  # fmt: skip
-_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)  # by convention the end of the file
 # A value that can be called and asked for anything, and that equals nothing; a promise or a matcher it is not.
 _BLANK = (
     "var __hollow{any} = new Proxy(function () {{}}, {{ apply: () => __hollow, construct: () => __hollow, "
@@ -123,11 +124,11 @@ class _Read:
     def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
         text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
         masked = masked_text(text, _MASKED_IN_RUST if path.endswith(".rs") else _MASKED)
-        tests = _RUST_TESTS.search(masked) if path.endswith(".rs") else None
-        found = _functions(path, masked[: tests.start()] if tests else masked, "__hollow" if says else "undefined")
+        code = masked[: tests_beside_code(path, masked)]
+        found = _functions(path, code, "__hollow" if says else "undefined")
         outer: list[_Function] = []
         for one in sorted(found, key=lambda one: (one.begin, -one.end)):
-            if not outer or one.begin >= outer[-1].end:
+            if not outer or (one.begin >= outer[-1].end and one.begin != outer[-1].begin):
                 outer.append(one)
         return cls(text, _told_apart(outer))
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ralphy.testguard.substance import FileChange, is_manifest, is_test, why_no_work
-from ralphy.testguard.test_files import parsed
+from ralphy.testguard.test_files import parsed, tests_beside_code
 
 _HEAD = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-_RUST_TESTS = re.compile(rb"^#\[cfg\(test\)\]\s*mod\b", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,8 @@ def hunks_of(change: FileChange, diff: bytes) -> Iterator[Hunk]:
     """The hunks of a changed file of code, whose diff without context this is."""
     new = change.new or b""
     before, after = _LINE.findall(change.old or b""), _LINE.findall(new)
-    tests = _first_test(change.path, new)
+    at = tests_beside_code(change.path, new.decode("latin-1"))
+    tests = new.count(b"\n", 0, at) if at < len(new) else len(new) + 1
     for head in _HEAD.finditer(diff):
         (was, until), (begin, end) = _span(head[1], head[2]), _span(head[3], head[4])
         old = tuple(before[was:until])
@@ -66,12 +66,6 @@ def _span(first: bytes, number: bytes | None) -> tuple[int, int]:
     count = 1 if number is None else int(number)
     begin = int(first) - 1 if count else int(first)
     return begin, begin + count
-
-
-def _first_test(path: str, new: bytes) -> int:
-    """The line where a file of Rust has its own tests, which stand at its end."""
-    found = _RUST_TESTS.search(new) if path.endswith(".rs") else None
-    return new.count(b"\n", 0, found.start()) if found else len(new) + 1
 
 
 def _blocks(lines: Sequence[bytes], begin: int, end: int) -> Iterator[tuple[int, int]]:

@@ -5,16 +5,13 @@ The idea is SWE-bench's FAIL_TO_PASS: a test that passes on the code of before a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, Listing
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import is_manifest, is_test
-from ralphy.testguard.test_files import WrittenTest
-
-_RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]\s*$.*", re.M | re.S)  # by convention the end of the file
+from ralphy.testguard.test_files import WrittenTest, tests_beside_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +47,11 @@ def goes_along(path: str) -> bool:
     return is_test(path) or is_manifest(path)
 
 
-def with_tests_of(old: bytes, new: bytes) -> bytes | None:
-    """A file of Rust as it was, with the tests that stand in it now; None if the new one has none of its own."""
-    tests = _RUST_TESTS.search(new.decode("utf-8", "replace"))
-    code = _RUST_TESTS.sub("", old.decode("utf-8", "replace"))
-    return f"{code.rstrip()}\n\n{tests[0]}".encode() if tests else None
+def with_tests_of(path: str, old: bytes, new: bytes) -> bytes | None:
+    """A file as it was, with the tests that stand beside its code now; None if there are none."""
+    was, now = (data.decode("utf-8", "replace") for data in (old, new))
+    tests = now[tests_beside_code(path, now) :]
+    return f"{was[: tests_beside_code(path, was)].rstrip()}\n\n{tests}".encode() if tests else None
 
 
 def compared(
