@@ -183,12 +183,10 @@ def test_the_failing_tests_are_named(output: str, names: tuple[str, ...]) -> Non
     assert failing_tests(output.replace("\n", "\r\n")) == names
 
 
-def test_colours_do_not_matter() -> None:
+def test_colours_do_not_matter_and_the_list_is_bounded() -> None:
     red = "\x1b[31mFAILED\x1b[0m tests/test_calc.py::\x1b[1mtest_adds\x1b[0m - \x1b[31massert 3 == 2\x1b[0m\n"
     assert failing_tests(red) == ("tests/test_calc.py::test_adds",)
 
-
-def test_the_list_is_bounded() -> None:
     assert len(failing_tests("".join(f"FAILED t.py::test_{n}\n" for n in range(2000)))) == 500
 
 

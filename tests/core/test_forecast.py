@@ -24,23 +24,21 @@ def landed(seconds: float, cost: float, feature: str = FEATURE) -> dict[str, Any
 TWO_LEFT = (done(), story("US-002"), story("US-003"), story("US-004", status="failed"))
 
 
-def test_nothing_landed_is_nothing_known() -> None:
+def test_the_medians_of_what_landed_are_what_is_to_come_those_of_the_feature_before_others() -> None:
     seen = snapshot(*TWO_LEFT)
     assert forecast(seen) is None
     assert what_is_left(seen) == "2 of 4 stories are left (US-002, US-003)"
 
-
-def test_the_medians_of_what_landed_are_what_is_to_come() -> None:
     lines = [landed(60.0, 0.5), landed(600.0, 0.1), landed(120.0, 0.4)]
     seen = snapshot(*TWO_LEFT, lines=lines)
     assert forecast(seen) == Forecast(2, 240.0, 0.8)
     assert what_is_left(seen).endswith("left (US-002, US-003), about 4 min and $0.80 at the current rate")
 
-
-def test_the_features_own_pace_comes_before_that_of_others() -> None:
     lines = [landed(1000.0, 9.0, "other")]
     assert forecast(snapshot(*TWO_LEFT, lines=lines)) == Forecast(2, 2000.0, 18.0)
     assert forecast(snapshot(*TWO_LEFT, lines=[*lines, landed(10.0, 1.0)])) == Forecast(2, 20.0, 2.0)
+
+    assert forecast(snapshot(done(), lines=[landed(1.0, 1.0)])) is None
 
 
 def test_rehearsed_stories_count_where_no_other_has_landed_and_say_so() -> None:
@@ -52,10 +50,6 @@ def test_rehearsed_stories_count_where_no_other_has_landed_and_say_so() -> None:
     paid = snapshot(*TWO_LEFT, lines=[rehearsed, landed(60.0, 0.5, "other")])
     assert forecast(paid) == Forecast(2, 120.0, 1.0)
     assert "REHEARSAL" not in expected(paid, 2, 2).words
-
-
-def test_when_nothing_is_left_there_is_no_forecast() -> None:
-    assert forecast(snapshot(done(), lines=[landed(1.0, 1.0)])) is None
 
 
 @pytest.mark.parametrize(

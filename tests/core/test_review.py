@@ -146,13 +146,10 @@ def test_a_story_that_no_review_has_read_begins_the_rounds_anew() -> None:
         assert round_of(read) == expected
 
 
-@pytest.mark.parametrize(
-    ("proof", "is_due"), [({"tests": ["test_a"]}, True), ({"checks": ["test"]}, True), ({}, False)]
-)
-def test_a_review_waits_for_the_parts_of_what_a_test_or_a_check_has_shown(proof: dict[str, Any], is_due: bool) -> None:
-    landed = prd(done(evidence={"change": "c1", "tests": {"red_first": proof}}))
-    assert bool(due(landed, {})) is is_due
-
-
-def test_the_number_of_parts_is_that_of_the_proved_the_unproved_and_those_not_tried() -> None:
+def test_a_review_waits_for_the_parts_of_what_a_test_or_a_check_has_shown() -> None:
+    proofs: tuple[tuple[dict[str, Any], bool], ...] = (
+        ({"tests": ["test_a"]}, True), ({"checks": ["test"]}, True), ({}, False)
+    )  # fmt: skip
+    for proof, is_due in proofs:
+        assert bool(due(prd(done(evidence={"change": "c1", "tests": {"red_first": proof}})), {})) is is_due
     assert noted_parts("c1", 5, ["a.py:1"], 2)["of"] == 8

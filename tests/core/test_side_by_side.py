@@ -27,14 +27,15 @@ def working(*stories: str, usd: float = 0.0, **session: Any) -> dict[str, Any]:
     return {"in_work": tuple(InWork(f"r{n}", name, usd) for n, name in enumerate(stories)), **session}
 
 
-def test_the_next_ready_story_is_begun_beside_those_in_work() -> None:
+def test_the_next_ready_story_is_begun_beside_those_in_work_while_a_lane_is_free() -> None:
     found = decide(snapshot(*THREE, session=working("US-001")), config())
     assert isinstance(found, d.RunAgent) and found.story == "US-003"
-
-
-@pytest.mark.parametrize(("names", "jobs"), [(("US-001",), 1), (("US-001", "US-003"), 2), (("US-001", "US-003"), 9)])
-def test_nothing_is_begun_when_all_lanes_are_taken_or_nothing_else_is_ready(names: tuple[str, ...], jobs: int) -> None:
-    assert isinstance(decide(snapshot(*THREE, session=working(*names)), config(jobs)), d.Await)
+    for names, jobs in ((["US-001"], 1), (["US-001", "US-003"], 2), (["US-001", "US-003"], 9)):
+        assert isinstance(decide(snapshot(*THREE, session=working(*names)), config(jobs)), d.Await)
+    found = decide(snapshot(done("US-001"), story("US-002"), session=working("US-002")), config())
+    assert isinstance(found, d.Await)  # all is completed only when nobody works any more
+    found = decide(snapshot(*THREE, session=working("US-001", runs=1)), config(max_iterations=2))
+    assert isinstance(found, d.Halt) and "max_iterations" in found.reason  # runs that go on count as begun
 
 
 def test_an_agent_that_has_ended_frees_its_place_and_not_its_story() -> None:
@@ -61,11 +62,6 @@ def test_a_story_that_is_to_be_split_waits_until_nobody_works() -> None:
     assert isinstance(decide(snapshot(*stories, session=working("US-001", "US-002")), config()), d.Await)
 
 
-def test_runs_that_go_on_count_as_begun() -> None:
-    found = decide(snapshot(*THREE, session=working("US-001", runs=1)), config(max_iterations=2))
-    assert isinstance(found, d.Halt) and "max_iterations" in found.reason
-
-
 def test_dollars_that_are_promised_are_not_promised_again() -> None:
     limits = config(max_cost_usd=4.0)
     assert share_of_budget(snapshot(*THREE, session={}), limits) == 2.0  # two are ready
@@ -86,11 +82,6 @@ def test_dollars_that_are_promised_are_not_promised_again() -> None:
 def test_a_queued_change_of_a_story_in_work_waits_for_the_end_of_its_run(change: Change, kind: type) -> None:
     found = decide(snapshot(*THREE, session=working("US-001"), request=Request("1.json", change)), config())
     assert isinstance(found, kind)
-
-
-def test_all_is_completed_only_when_nobody_works_any_more() -> None:
-    found = decide(snapshot(done("US-001"), story("US-002"), session=working("US-002")), config())
-    assert isinstance(found, d.Await)
 
 
 @pytest.mark.parametrize(

@@ -76,39 +76,33 @@ def test_events_with_the_right_names_and_any_values_never_raise(events: list[dic
     assert isinstance(transcript.text, str)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b" ",
-        b"null",
-        b"[]",
-        b"7",
-        b"\0",
-        b'{"a":"\0"}',
-        b'{"a":"\xff"}',
-        b'{"a":1',
-        b"Error: no",
-        b"[" * 99999,
-    ],
-)
-def test_what_is_no_object_is_nothing(line: bytes) -> None:
-    assert parse(line) is None
+NO_OBJECTS = [
+    b"",
+    b" ",
+    b"null",
+    b"[]",
+    b"7",
+    b"\0",
+    b'{"a":"\0"}',
+    b'{"a":"\xff"}',
+    b'{"a":1',
+    b"Error: no",
+    b"[" * 99999,
+]
+HALF_EMOJIS = {
+    r"cut \ud83d": "cut \ufffd",
+    r"\udE00 first": "\ufffd first",
+    r"\ud83d\ud83d\ude00": "\ufffd\U0001f600",
+    r"\\ud83d is text, \ud83d is none": "\\ud83d is text, \ufffd is none",
+}
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        (r"cut \ud83d", "cut \ufffd"),
-        (r"\udE00 first", "\ufffd first"),
-        (r"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
-        (r"\\ud83d is text, \ud83d is none", "\\ud83d is text, \ufffd is none"),
-    ],
-)
 @pytest.mark.fault("A10", "A11")
-def test_half_an_emoji_costs_no_line(written: str, read: str) -> None:
-    assert parse(b'{"type":"result","result":"%s"}' % written.encode()) == {"type": "result", "result": read}
-    assert parse(b'{"type":"result","result":"%s}' % written.encode()) is None
+def test_what_is_no_object_is_nothing_and_half_an_emoji_costs_no_line() -> None:
+    assert [parse(line) for line in NO_OBJECTS] == [None] * len(NO_OBJECTS)
+    for written, read in HALF_EMOJIS.items():
+        assert parse(b'{"type":"result","result":"%s"}' % written.encode()) == {"type": "result", "result": read}
+        assert parse(b'{"type":"result","result":"%s}' % written.encode()) is None
 
 
 @pytest.mark.fault("A11")
@@ -119,7 +113,8 @@ def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
     assert lines.feed(b"y" * 1001 + b"\n" + b"z" * 1000 + b"\n") == [b"z" * 1000]
 
 
-def test_a_run_adds_up() -> None:
+@pytest.mark.fault("A11")
+def test_a_run_adds_up_its_cost_over_all_segments_and_its_tokens_over_all_models() -> None:
     transcript = transcript_of("several_turns")
     assert transcript.came
     assert transcript.turns == 6
@@ -127,39 +122,33 @@ def test_a_run_adds_up() -> None:
     assert transcript.tokens.output > 0
     assert transcript.text == "Fixed and committed. <promise>STORY_DONE</promise>"
     assert transcript.open_tools == {}
-
-
-def test_cost_is_cumulative_and_turns_are_of_a_segment() -> None:
     transcript = transcript_of("input_format_stream_json")
     assert transcript.turns == 2
     assert transcript.cost_usd == pytest.approx(0.037)
     assert transcript.text == "second"
-
-
-def test_tokens_are_those_of_all_models() -> None:
     used = {"inputTokens": 1, "outputTokens": 2, "cacheReadInputTokens": 3, "cacheCreationInputTokens": 4}
     transcript = Transcript()
     transcript.feed({"type": "result", "modelUsage": {"a": used, "b": used}}, 0.0)
     assert transcript.tokens == Tokens(2, 4, 6, 8)
-
-
-@pytest.mark.fault("A11")
-def test_counts_that_no_run_reaches_can_still_be_written_down() -> None:
-    used = dict.fromkeys(("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"), 1e300)
-    transcript = Transcript()
-    transcript.feed({"type": "result", "num_turns": 1e300, "modelUsage": {str(n): used for n in range(1000)}}, 0.0)
+    many = {str(n): dict.fromkeys(used, 1e300) for n in range(1000)}  # no run reaches this
+    transcript.feed({"type": "result", "num_turns": 1e300, "modelUsage": many}, 0.0)
     assert orjson.loads(orjson.dumps([transcript.turns, transcript.tokens]))
 
 
-@pytest.mark.fault("A11")
-@pytest.mark.parametrize("cost", [None, "0.5", -1, True, 1e308, []])
-def test_a_result_without_a_cost_leaves_it_unknown(cost: object) -> None:
-    transcript = Transcript()
-    transcript.feed(spoken({"type": "text", "text": "done"}), 0.0)
-    transcript.feed({"type": "result", "total_cost_usd": cost}, 1.0)
-    assert (transcript.cost_usd, transcript.knows_its_cost) == (0.0, False)
-    transcript.feed({"type": "result", "total_cost_usd": 0.25}, 2.0)
-    assert (transcript.cost_usd, transcript.knows_its_cost) == (0.25, True)
+@pytest.mark.fault("A11", "N1")
+def test_a_cost_that_is_none_and_a_reset_that_no_calendar_has_are_unknown() -> None:
+    costs: tuple[object, ...] = (None, "0.5", -1, True, 1e308, [])
+    for cost in costs:
+        transcript = Transcript()
+        transcript.feed(spoken({"type": "text", "text": "done"}), 0.0)
+        transcript.feed({"type": "result", "total_cost_usd": cost}, 1.0)
+        assert (transcript.cost_usd, transcript.knows_its_cost) == (0.0, False), cost
+        transcript.feed({"type": "result", "total_cost_usd": 0.25}, 2.0)
+        assert (transcript.cost_usd, transcript.knows_its_cost) == (0.25, True)
+    for at in (1795298839000, 1e17, 1e308, -1, "2026-11-22T10:00:00Z", None, True, [1795298839]):
+        transcript = Transcript()
+        transcript.feed({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": at}}, 0.0)
+        assert transcript.limit == RateLimit("rejected", None, "", None), at
 
 
 def test_the_last_text_is_the_main_agents_own() -> None:
@@ -170,14 +159,6 @@ def test_the_last_text_is_the_main_agents_own() -> None:
     transcript.feed({"type": "result", "is_error": True, "result": "API Error"}, 3.0)
     assert transcript.text == "mine"
     assert transcript.error == "server_error"
-
-
-@pytest.mark.fault("N1")
-@pytest.mark.parametrize("at", [1795298839000, 1e17, 1e308, -1, "2026-11-22T10:00:00Z", None, True, [1795298839]])
-def test_a_reset_that_no_calendar_has_is_unknown(at: object) -> None:
-    transcript = Transcript()
-    transcript.feed({"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": at}}, 0.0)
-    assert transcript.limit == RateLimit("rejected", None, "", None)
 
 
 @pytest.mark.fault("A10")

@@ -201,13 +201,11 @@ def test_what_a_story_puts_among_its_tests_is_not_for_its_code() -> None:
     assert suspicions([FileChange(PY, None, b"NAME = 'config.json'\n")], {"tests/data/config.json": "{}"}) == []
 
 
-def test_what_was_there_before_is_not_the_storys() -> None:
+def test_what_was_there_before_is_not_the_storys_and_a_variable_that_people_are_told_of_is_left_alone() -> None:
     code = "def mul(a, b):\n    return 6 if a == 2 and b == 3 else 0\n"
     assert len(found(PY, code, SIX)) == 1
     assert found(PY, f"{code}\n\ndef one():\n    return 1\n", SIX, old=code) == []
 
-
-def test_a_variable_that_people_are_told_of_is_left_alone() -> None:
     code = "import os\n\nLIMIT = os.environ['CALC_LIMIT']\n"
     tests = "import os\n\nos.environ['CALC_LIMIT'] = '3'\n"
     assert found(PY, code, tests, told="CALC_LIMIT: the limit") == []

@@ -87,7 +87,7 @@ def numbers(run: Run) -> list[tuple[Trigger, int]]:
     return [(warned.trigger, warned.number) for warned in run.warned]
 
 
-def test_silence_warns_twice_and_stops_at_the_third_time() -> None:
+def test_silence_warns_twice_and_stops_at_the_third_time_and_any_word_forgets_its_warnings() -> None:
     run = Run()
     assert run.passes(1000) == pytest.approx(180, abs=1)
     assert numbers(run) == [(Trigger.SILENCE, 1), (Trigger.SILENCE, 2), (Trigger.SILENCE, 3)]
@@ -99,8 +99,6 @@ def test_silence_warns_twice_and_stops_at_the_third_time() -> None:
     assert "no output for 180 s" in run.warned[-1].seen
     assert run.dog.warnings == 3
 
-
-def test_any_word_ends_the_silence_and_forgets_its_warnings() -> None:
     run = Run()
     for _ in range(8):
         run.says({"type": "system", "subtype": "status"})
@@ -108,28 +106,41 @@ def test_any_word_ends_the_silence_and_forgets_its_warnings() -> None:
     assert numbers(run) == [(Trigger.SILENCE, 1)] * 8
 
 
-def test_the_pull_request_step_may_be_silent_twice_as_long() -> None:
+def test_how_long_a_run_may_be_silent_is_said_by_its_step_and_the_settings_from_its_start_on() -> None:
     assert Run(patience=PR.patience).passes(1000) == pytest.approx(360, abs=1)
+    assert Run(breaker=WatchdogLimits(max_attempts=1)).passes(1000) == pytest.approx(60, abs=1)
+    run = Run(starts=False)
+    run.passes(500)
+    assert run.warned == []
+    run.says({"type": "system", "subtype": "init"})
+    assert run.passes(1000) == pytest.approx(180, abs=1)
 
 
 @pytest.mark.fault("P12")
-def test_a_test_run_of_several_minutes_is_healthy() -> None:
+def test_long_tests_long_thinking_an_hour_by_the_environment_and_a_pause_after_the_result_are_healthy() -> None:
     run = Run()
     run.calls(command="make test")
     run.passes(299)
     run.answers("281 passed in 298.4s")
+    for tokens in range(0, 30_000, 1000):
+        run.passes(19)
+        run.says({"type": "system", "subtype": "thinking_tokens", "estimated_tokens": tokens})
+    run.says({"type": "result", "subtype": "success", "result": "done"})
+    run.passes(4000)
+    assert run.warned == []
+    run = Run(tool_timeout_s=3600)
+    run.calls(command="make bench")
+    run.passes(3600)
     assert run.warned == []
 
 
-def test_a_tool_that_hangs_is_stopped_as_stalled_after_three_times_300_s() -> None:
+def test_a_tool_that_hangs_is_stopped_as_stalled_after_three_times_300_s_unless_it_reports_progress() -> None:
     run = Run()
     run.calls(command="cat")
     assert run.passes(2000) == pytest.approx(900, abs=1)
     assert run.stopped_by is Trigger.TOOL_SILENCE
 
-
-def test_a_heartbeat_says_only_that_the_program_is_there() -> None:
-    run = Run()
+    run = Run()  # a heartbeat says only that the program is there
     run.calls("Read", file_path="pipe")
     for number in range(60):
         run.passes(30)
@@ -137,8 +148,6 @@ def test_a_heartbeat_says_only_that_the_program_is_there() -> None:
     assert run.stopped_by is Trigger.TOOL_SILENCE
     assert run.now - 1000 == pytest.approx(900, abs=31)
 
-
-def test_progress_that_a_tool_reports_by_itself_is_life() -> None:
     run = Run()
     run.calls("Agent")
     for _ in range(60):
@@ -153,13 +162,10 @@ def compacts(run: Run, chars: list[int]) -> None:
         run.says({"type": "system", "subtype": "status", "status": "compacting", "compact_output_chars": number})
 
 
-def test_a_compaction_that_hangs_is_the_providers_silence() -> None:
+def test_a_compaction_that_hangs_is_the_providers_silence_and_one_that_writes_may_take_its_time() -> None:
     run = Run()
     compacts(run, [0, 120, *[120] * 20])
     assert run.stopped_by is Trigger.SILENCE
-
-
-def test_a_compaction_that_writes_may_take_its_time_and_so_may_the_next() -> None:
     run = Run()
     for _ in range(2):
         compacts(run, list(range(0, 4000, 500)))
@@ -177,16 +183,13 @@ def in_the_background(run: Run, **given: int) -> None:
     run.says({"type": "result", "subtype": "success", "result": "noticed"})
 
 
-def test_background_work_that_outlives_the_result_may_take_what_a_tool_may() -> None:
+def test_background_work_that_outlives_the_result_may_take_what_a_tool_may_or_its_call_says() -> None:
     run = Run()
     in_the_background(run)
     run.passes(299)
     assert run.warned == []
     assert run.passes(2000) == pytest.approx(601, abs=1)
     assert run.stopped_by is Trigger.TOOL_SILENCE
-
-
-def test_background_work_keeps_the_timeout_of_its_call() -> None:
     run = Run()
     in_the_background(run, timeout=3_600_000)
     run.passes(3629)
@@ -194,14 +197,6 @@ def test_background_work_keeps_the_timeout_of_its_call() -> None:
     run.says({"type": "system", "subtype": "background_tasks_changed", "tasks": []})
     run.passes(4000)
     assert run.warned == []
-
-
-def test_until_an_agent_starts_its_silence_is_nobodys() -> None:
-    run = Run(starts=False)
-    run.passes(500)
-    assert run.warned == []
-    run.says({"type": "system", "subtype": "init"})
-    assert run.passes(1000) == pytest.approx(180, abs=1)
 
 
 @pytest.mark.parametrize(("timeout", "limit"), [(600_000, 630), (1000, 300), ("soon", 300), (-5, 300)])
@@ -214,13 +209,6 @@ def test_a_tool_has_its_own_timeout_and_half_a_minute(timeout: Any, limit: float
     assert numbers(run) == [(Trigger.TOOL_SILENCE, 1)]
 
 
-def test_tools_that_are_given_an_hour_by_the_environment_have_it() -> None:
-    run = Run(tool_timeout_s=3600)
-    run.calls(command="make bench")
-    run.passes(3600)
-    assert run.warned == []
-
-
 def test_an_announced_wait_is_no_silence() -> None:
     run = Run()
     retry = {"type": "system", "subtype": "api_retry", "retry_delay_ms": 240_000, "error_status": 529}
@@ -229,21 +217,6 @@ def test_an_announced_wait_is_no_silence() -> None:
     assert run.warned == []
     run.passes(2)
     assert numbers(run) == [(Trigger.SILENCE, 1)]
-
-
-def test_long_thinking_that_shows_itself_is_healthy() -> None:
-    run = Run()
-    for tokens in range(0, 30_000, 1000):
-        run.passes(19)
-        run.says({"type": "system", "subtype": "thinking_tokens", "estimated_tokens": tokens})
-    assert run.warned == []
-
-
-def test_after_the_result_nothing_is_warned_of() -> None:
-    run = Run()
-    run.says({"type": "result", "subtype": "success", "result": "done"})
-    run.passes(4000)
-    assert run.warned == []
 
 
 ERROR = """\
@@ -279,22 +252,16 @@ def test_commands_that_fail_without_a_word_fail_alike_only_if_they_are_the_same(
     assert circling.stopped_by is Trigger.REPEATED_ERROR
 
 
-def test_another_number_of_failures_is_another_error() -> None:
+def test_another_number_of_failures_or_the_command_that_works_ends_the_row_and_other_commands_do_not() -> None:
     run = Run()
     for number in range(30):
         run.uses("Bash", f"{40 - number} failed, {number} passed in 3.21s", error=True, command="pytest")
     assert run.warned == []
-
-
-def test_a_command_that_works_again_ends_the_row() -> None:
     run = Run()
     for number in range(30):
         failed = number % 3 != 2
         run.uses("Bash", an_error(number) if failed else f"passed {number}", error=failed, command="pytest")
     assert run.warned == []
-
-
-def test_other_commands_that_work_do_not_end_the_row() -> None:
     run = Run()
     for number in range(9):
         run.uses("Bash", an_error(number), error=True, command="pytest")
@@ -341,7 +308,7 @@ def test_the_time_in_which_tools_work_is_no_standstill() -> None:
     assert run.warned == []
 
 
-def test_a_flood_without_progress_stops() -> None:
+def test_a_flood_without_progress_stops_and_megabytes_with_progress_are_healthy() -> None:
     run = Run()
     for _ in range(20):
         run.printed += 100_000
@@ -350,17 +317,11 @@ def test_a_flood_without_progress_stops() -> None:
             break
     assert run.stopped_by is Trigger.OUTPUT
     assert 1_572_864 < run.printed < 1_700_000
-
-
-def test_megabytes_with_progress_are_healthy() -> None:
     run = Run()
     for number in range(200):
         run.uses("Read", [{"type": "text", "text": f"page {number} " * 1000}], size=350_000, file_path="a.py")
     assert run.printed > 64_000_000
     assert run.warned == []
-
-
-def test_the_same_page_again_and_again_is_a_flood() -> None:
     run = Run()
     for _ in range(10):
         run.uses("Read", "the same", size=350_000, file_path="a.py")
@@ -383,10 +344,6 @@ def test_a_suspend_is_no_silence_and_no_standstill(is_stopped: bool, seconds: in
             run.slept += seconds
         run.look()
     assert run.warned == []
-
-
-def test_one_warning_may_be_enough() -> None:
-    assert Run(breaker=WatchdogLimits(max_attempts=1)).passes(1000) == pytest.approx(60, abs=1)
 
 
 @pytest.mark.parametrize("name", HEALTHY)
