@@ -180,14 +180,15 @@ def git(git_repo: Path) -> RunGit:
 def is_gone(pid: int) -> bool:
     """Whether a process ends within a minute: a machine under load takes its time."""
     end = time.monotonic() + 60
-    while _lives(pid):
+    while lives(pid):
         if time.monotonic() > end:
             return False
         time.sleep(0.005)
     return True
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
+    """Whether there is such a process, and it is no zombie."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

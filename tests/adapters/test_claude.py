@@ -176,19 +176,28 @@ def test_a_refused_key_is_not_repeated_for_minutes(supervisor: Supervisor, reque
     assert "log in" in result.detail
 
 
-def test_a_missing_program_is_fatal_and_named(supervisor: Supervisor, request_: AgentRequest) -> None:
+def test_what_cannot_be_started_is_named_and_no_link_in_the_place_of_a_log_is_followed(
+    supervisor: Supervisor, request_: AgentRequest, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("in the way")
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        run(supervisor, request_, "")
+    (tmp_path / "runs").unlink()
     result = Claude(("no-such-claude",), Conditions(supervisor)).prepared(request_, lambda _: None)(PROMPT)
     assert result.outcome is Outcome.FATAL
     assert f"no-such-claude cannot be started: {os.strerror(errno.ENOENT)}" in result.detail
     assert "PATH" in result.detail
-
-
-def test_a_prompt_over_ten_megabytes_starts_nothing(supervisor: Supervisor, request_: AgentRequest) -> None:
-    result = Claude(stand_in("open('ran', 'w')"), Conditions(supervisor)).prepared(request_, lambda _: None)(
-        "x" * 10_000_001
-    )
+    result = Claude(stand_in("open('ran', 'w')"), Conditions(supervisor)).prepared(request_, lambda _: None)("x" * 10_000_001)
     assert result.outcome is Outcome.TOO_LARGE
     assert not Path(request_.cwd, "ran").exists()
+
+    linked = replace(request_, run_dir=f"{request_.run_dir}-2")
+    Path(linked.run_dir).mkdir(parents=True)
+    (tmp_path / "precious").write_text("mine")
+    (Path(linked.run_dir) / "stream.ndjson").symlink_to(tmp_path / "precious")
+    result = run(supervisor, linked, "say(GOOD)")
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert "could not be kept" in result.detail
 
 
 SOON = Thresholds(0.3, 0.6, 3, 600.0, 524288, 3)
@@ -266,25 +275,6 @@ def test_a_stream_that_is_too_long_is_cut_and_keeps_its_last_result(
     assert lines[-1]["result"] == "done"
     assert len(kept(request_, "stream.ndjson")) < 11_000
     assert kept(request_, "stderr.log") == b"word\n" * 20 + b"\n[400 bytes left out]\n"
-
-
-def test_a_folder_that_cannot_be_made_is_a_problem_of_the_ground(
-    supervisor: Supervisor, request_: AgentRequest, tmp_path: Path
-) -> None:
-    (tmp_path / "runs").write_text("in the way")
-    with pytest.raises(EnvironmentProblem, match="cannot be written"):
-        run(supervisor, request_, "")
-
-
-def test_a_link_in_the_place_of_a_log_is_not_followed(
-    supervisor: Supervisor, request_: AgentRequest, tmp_path: Path
-) -> None:
-    Path(request_.run_dir).mkdir(parents=True)
-    (tmp_path / "precious").write_text("mine")
-    (Path(request_.run_dir) / "stream.ndjson").symlink_to(tmp_path / "precious")
-    result = run(supervisor, request_, "say(GOOD)")
-    assert (tmp_path / "precious").read_text() == "mine"
-    assert "could not be kept" in result.detail
 
 
 def test_an_interrupt_leaves_whole_files(supervisor: Supervisor, request_: AgentRequest) -> None:

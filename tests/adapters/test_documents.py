@@ -79,37 +79,31 @@ def test_snarktanks_prd_is_valid_as_it_stands() -> None:
     assert check_prd(SNARKTANK.encode(), "prd.json") == json.loads(SNARKTANK)
 
 
-def test_the_example_is_valid_and_canonical() -> None:
+def test_the_example_finds_its_schema() -> None:
+    """It is valid and canonical."""
     document = check_prd(resources.example(), "prd.json.example")
     assert len(document["userStories"]) == 3
     assert dump(document) == resources.example()
-
-
-def test_the_example_finds_its_schema() -> None:
     root = Path(resources.__file__).parent.parent
-    named = json.loads(resources.example())["$schema"]
-    assert json.loads((root / named).read_text(encoding="utf-8")) == resources.schema("prd")
+    assert json.loads((root / document["$schema"]).read_text(encoding="utf-8")) == resources.schema("prd")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"passes": True},
-        {"status": "completed"},
-        {"passes": True, "status": "completed"},
-        {"passes": False, "status": "blocked"},
-        {"acceptanceCriteria": ["one", {"description": "two", "done": True, "id": 2, "more": 1}]},
-        {"tasks": ["one", {"title": "two", "done": False}]},
-        {"execution": {"attempts": 1, "last_error": None, "completed_at": None, "files_modified": ["a"]}},
-        {"kind": "docs", "model": None, "context": {"parent_spec": "S02.md", "parent_brief": None}},
-        {"priority": 0},
-    ],
-)
-def test_these_stories_are_valid(fields: dict[str, Any]) -> None:
-    assert check_prd(prd(story(**fields)), "prd.json")["userStories"] == [story(**fields)]
+VALID: list[dict[str, Any]] = [
+    {"passes": True},
+    {"status": "completed"},
+    {"passes": True, "status": "completed"},
+    {"passes": False, "status": "blocked"},
+    {"acceptanceCriteria": ["one", {"description": "two", "done": True, "id": 2, "more": 1}]},
+    {"tasks": ["one", {"title": "two", "done": False}]},
+    {"execution": {"attempts": 1, "last_error": None, "completed_at": None, "files_modified": ["a"]}},
+    {"kind": "docs", "model": None, "context": {"parent_spec": "S02.md", "parent_brief": None}},
+    {"priority": 0},
+]
 
 
-def test_the_workflow_that_ralphy_writes_is_valid() -> None:
+def test_stories_of_any_form_and_the_workflow_that_ralphy_writes_are_valid() -> None:
+    for fields in VALID:
+        assert check_prd(prd(story(**fields)), "prd.json")["userStories"] == [story(**fields)]
     steps = {"spec": {"inputs": {"PRD.md": "1f"}, "outputs": {"SPEC.md": "2e"}, "run": "r1"}}
     approval = {"gate": "spec", "verdict": "approved", "artifact": "SPEC.md", "digest": "2e", "code": "3d"}
     approval |= {"at": "2026-01-14T18:05:00Z", "by": "maria", "text": "", "answered": True}  # type: ignore[dict-item]
@@ -126,14 +120,9 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
     expected = 'docs/features/login/prd.json:14: userStories[2].priority is "high", must be an integer'
     assert str(caught.value) == expected
     assert caught.value.hint == "see prd.json.example"
-
-
-def test_the_schema_that_init_put_there_is_what_a_refusal_points_to(tmp_path: Path) -> None:
-    schema = tmp_path / ".ralphy" / "schemas" / "prd.schema.json"
+    schema = tmp_path / ".ralphy" / "schemas" / "prd.schema.json"  # as `ralphy init` puts it there
     schema.parent.mkdir(parents=True)
     schema.touch()
-    path = tmp_path / "prd.json"
-    path.write_bytes(prd(story("a", priority="high")))
     with pytest.raises(InvalidInput) as caught:
         read_prd(path)
     assert caught.value.hint == "see .ralphy/schemas/prd.schema.json"
@@ -221,17 +210,14 @@ def test_values_reach_no_terminal_unescaped_or_at_length() -> None:
     assert len(str(error)) < 2000
 
 
-def test_a_missing_file_says_what_to_run(tmp_path: Path) -> None:
-    for path in (tmp_path / "prd.json", tmp_path / "no" / "prd.json"):
+@pytest.mark.fault("I1x")
+def test_a_missing_file_says_what_to_run_and_one_over_32_megabytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prd.json"
+    for missing in (path, tmp_path / "no" / "prd.json"):
         with pytest.raises(NotFound) as caught:
-            read_prd(path)
+            read_prd(missing)
         assert "ralphy init" in caught.value.hint
         assert "PRD.md" in caught.value.hint
-
-
-@pytest.mark.fault("I1x")
-def test_a_file_over_32_megabytes_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "prd.json"
     path.write_bytes(b"[]")
     os.truncate(path, 33 * 1024 * 1024)
     with pytest.raises(InvalidInput, match="is larger than 32 MB"):
@@ -258,13 +244,16 @@ def test_any_document_is_valid_or_every_problem_is_worded(stories: list[Any], fi
         assert all(line.isprintable() for line in str(error).split("\n"))
 
 
-def test_a_draft_gives_its_stories() -> None:
+def test_a_draft_gives_its_stories_which_may_depend_on_stories_that_exist() -> None:
     stories = [
         story("a", testing={"removes": ["tests/test_old.py::test_x"]}),
         story("b", dependsOn=["a"], labels=["x"]),
     ]
     assert read_stories_draft(prd(*stories), "stories.json") == stories
     assert read_stories_draft(prd(*stories, project="x", description="y"), "stories.json") == stories
+    data = prd(story("new", dependsOn=["old"]))
+    assert read_stories_draft(data, "stories.json", known_ids={"old"})
+    assert "no such story" in str(draft_refusal(data))
 
 
 def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
@@ -283,12 +272,6 @@ def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
         "tasks": [{"title": "t", "done": "yes"}],
     }
     assert read_stories_draft(prd(story(**claims, **claimed)), "stories.json") == [story(**planned)]
-
-
-def test_a_draft_may_depend_on_stories_that_exist() -> None:
-    data = prd(story("new", dependsOn=["old"]))
-    assert read_stories_draft(data, "stories.json", known_ids={"old"})
-    assert "no such story" in str(draft_refusal(data))
 
 
 @pytest.mark.parametrize(

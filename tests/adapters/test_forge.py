@@ -86,21 +86,19 @@ class TestAPullRequest:
         assert github.create(BRANCH, "main", TEXT).number == 2
 
     @pytest.mark.fault("H2")
-    def test_one_bad_gateway_is_followed_by_a_second_try(self, github: GitHub, api: GitHubApi) -> None:
+    def test_a_bad_gateway_is_followed_by_a_second_try_and_two_are_an_environment_problem(
+        self, github: GitHub, api: GitHubApi
+    ) -> None:
+        api.fail("createPullRequest", status=502, times=2)
+        with pytest.raises(EnvironmentProblem, match="502"):
+            github.create(BRANCH, "main", TEXT)
+        assert api.world.prs == []
+        assert api.operations().count("PullRequestCreate") == 2
         api.fail("createPullRequest", status=502)
 
         made = github.create(BRANCH, "main", TEXT)
 
         assert (made.number, made.adopted, len(api.world.prs)) == (1, False, 1)
-
-    @pytest.mark.fault("H2")
-    def test_two_bad_gateways_are_an_environment_problem(self, github: GitHub, api: GitHubApi) -> None:
-        api.fail("createPullRequest", status=502, times=5)
-
-        with pytest.raises(EnvironmentProblem, match="502"):
-            github.create(BRANCH, "main", TEXT)
-        assert api.world.prs == []
-        assert api.operations().count("PullRequestCreate") == 2
 
     @pytest.mark.fault("H3")
     def test_an_unknown_label_or_reviewer_is_left_out_with_a_warning(self, github: GitHub, api: GitHubApi) -> None:
@@ -139,26 +137,20 @@ class TestAPullRequest:
 class TestAvailability:
     pytestmark = real_gh
 
-    def test_a_login_that_works_is_fine(self, github: GitHub) -> None:
+    def test_a_login_that_works_is_fine_and_a_bad_one_or_none_says_how_to_log_in(
+        self, github: GitHub, api: GitHubApi
+    ) -> None:
         assert github.available() is None
-
-    @pytest.mark.parametrize("token", ["bad", ""])
-    def test_a_bad_login_or_none_says_how_to_log_in(self, api: GitHubApi, token: str) -> None:
-        why = GitHub(ORIGIN, gh_environment(api, token)).available()
-
-        assert why is not None
-        assert "not logged in to github.com" in why
-        assert "gh auth login" in why
+        for token in ("bad", ""):
+            why = GitHub(ORIGIN, gh_environment(api, token)).available()
+            assert why is not None
+            assert "not logged in to github.com" in why
+            assert "gh auth login" in why
 
 
 @pytest.mark.fault("H1")
-def test_gh_that_is_not_installed_is_said(tmp_path: Path) -> None:
-    why = GitHub(ORIGIN, {"PATH": str(tmp_path)}).available()
-
-    assert why == "gh (the GitHub CLI) is not on PATH"
-
-
-def test_a_local_remote_is_said_not_to_be_a_forge() -> None:
+def test_gh_that_is_not_installed_and_a_local_remote_that_is_no_forge_are_said(tmp_path: Path) -> None:
+    assert GitHub(ORIGIN, {"PATH": str(tmp_path)}).available() == "gh (the GitHub CLI) is not on PATH"
     assert "not on GitHub or GitLab" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
 
 
@@ -181,32 +173,32 @@ def pushed(repo: Path, oid: str, branch: str = BRANCH) -> str:
     return push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ).oid
 
 
+def refuse_all(bare: Path) -> None:
+    """Let the remote take nothing."""
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+
+
 class TestAPush:
-    def test_it_makes_the_branch_and_moves_it_forward(self, git_repo: Path, git: RunGit, bare: Path) -> None:
+    def test_it_makes_the_branch_moves_it_forward_and_again_has_no_effect(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
         for oid in (commit(git, "one"), commit(git, "two")):
             assert pushed(git_repo, oid) == oid
             assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == oid
-
-    def test_again_it_has_no_effect(self, git_repo: Path, git: RunGit, bare: Path) -> None:
-        oid = commit(git, "one")
-        pushed(git_repo, oid)
-        # Nothing can be written any more, so a second push would fail.
-        hook = bare / "hooks" / "pre-receive"
-        hook.write_text("#!/bin/sh\nexit 1\n")
-        hook.chmod(0o755)
-
+        refuse_all(bare)  # nothing can be written any more, so a second push would fail
         assert pushed(git_repo, oid) == oid
 
-    @pytest.mark.parametrize("branch", ["main", "master", "Main", "trunk"])
-    def test_a_base_branch_is_never_pushed(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
-        with pytest.raises(Conflict, match="never pushes"):
-            pushed(git_repo, commit(git, "one"), branch)
+    def test_a_base_branch_or_the_remotes_own_default_is_never_pushed(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        for branch in ("main", "master", "Main", "trunk"):
+            with pytest.raises(Conflict, match="never pushes"):
+                pushed(git_repo, commit(git, "one"), branch)
         assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
-
-    def test_the_remotes_own_default_branch_is_never_pushed(self, git_repo: Path, git: RunGit, bare: Path) -> None:
         git("push", "--quiet", "origin", "main:stable")
         git("symbolic-ref", "HEAD", "refs/heads/stable", cwd=bare)
-
         with pytest.raises(Conflict, match="never pushes to stable"):
             pushed(git_repo, commit(git, "one"), "stable")
 
@@ -222,10 +214,7 @@ class TestAPush:
 
     @pytest.mark.fault("G15")
     def test_a_rule_of_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
-        hook = bare / "hooks" / "pre-receive"
-        hook.write_text("#!/bin/sh\nexit 1\n")
-        hook.chmod(0o755)
-
+        refuse_all(bare)
         with pytest.raises(Conflict, match=f"{BRANCH} was refused: "):
             pushed(git_repo, commit(git, "one"))
 
@@ -286,12 +275,12 @@ class TestAPush:
         assert "gh auth" in caught.value.hint
         assert "hunter2" not in str(caught.value)
 
-    @pytest.mark.parametrize("branch", ["-f", "a..b", "a b", "a:main", "", "x.lock"])
-    def test_a_name_that_is_no_branch_is_refused(self, git_repo: Path, git: RunGit, bare: Path, branch: str) -> None:
-        with pytest.raises(InvalidInput, match="not a branch name"):
-            pushed(git_repo, git("rev-parse", "HEAD"), branch)
-
-    def test_what_is_no_commit_id_is_refused(self, git_repo: Path, bare: Path) -> None:
+    def test_a_name_that_is_no_branch_and_what_is_no_commit_id_are_refused(
+        self, git_repo: Path, git: RunGit, bare: Path
+    ) -> None:
+        for branch in ("-f", "a..b", "a b", "a:main", "", "x.lock"):
+            with pytest.raises(InvalidInput, match="not a branch name"):
+                pushed(git_repo, git("rev-parse", "HEAD"), branch)
         with pytest.raises(InvalidInput, match="not a full commit id"):
             pushed(git_repo, "+HEAD")
 
@@ -315,30 +304,25 @@ def test_the_remote_is_origin_or_the_only_one(git_repo: Path, git: RunGit, remot
             remote(git_repo, env=os.environ)
 
 
-@pytest.mark.parametrize(
-    ("url", "repo"),
-    [
-        ("https://github.com/acme/widget.git", ("github.com", "acme", "widget")),
-        ("https://me:token@github.com/acme/widget", ("github.com", "acme", "widget")),
-        ("https://GitHub.com/acme/wid.get.git/", ("github.com", "acme", "wid.get")),
-        ("git@github.com:acme/widget.git", ("github.com", "acme", "widget")),
-        ("ssh://git@ssh.github.com:443/acme/widget.git", ("github.com", "acme", "widget")),
-        ("ssh://git@forge.example.org:2222/acme/widget", ("forge.example.org", "acme", "widget")),
-        ("work:acme/widget.git", ("github.com", "acme", "widget")),
-        ("/srv/git/widget.git", None),
-        ("../widget.git", None),
-        ("file:///srv/acme/widget.git", None),
-        ("https://example.org/one/two/three", None),
-        ("", None),
-    ],
-)
-def test_a_repository_is_read_from_its_url(url: str, repo: tuple[str, str, str] | None) -> None:
-    assert github_repo(url, {}) == repo
+URLS = {
+    "https://github.com/acme/widget.git": ("github.com", "acme", "widget"),
+    "https://me:token@github.com/acme/widget": ("github.com", "acme", "widget"),
+    "https://GitHub.com/acme/wid.get.git/": ("github.com", "acme", "wid.get"),
+    "git@github.com:acme/widget.git": ("github.com", "acme", "widget"),
+    "ssh://git@ssh.github.com:443/acme/widget.git": ("github.com", "acme", "widget"),
+    "ssh://git@forge.example.org:2222/acme/widget": ("forge.example.org", "acme", "widget"),
+    "work:acme/widget.git": ("github.com", "acme", "widget"),
+    "/srv/git/widget.git": None,
+    "../widget.git": None,
+    "file:///srv/acme/widget.git": None,
+    "https://example.org/one/two/three": None,
+    "": None,
+}
 
 
-def test_gh_host_says_what_an_alias_of_ssh_stands_for() -> None:
+def test_a_repository_is_read_from_its_url_and_gh_host_says_what_an_alias_of_ssh_stands_for() -> None:
+    assert {url: github_repo(url, {}) for url in URLS} == URLS
     env = {"GH_HOST": "forge.example.org"}
-
     assert github_repo("work:acme/widget", env) == ("forge.example.org", "acme", "widget")
     assert github_repo("git@github.com:acme/widget", env) == ("github.com", "acme", "widget")
 

@@ -46,15 +46,11 @@ def test_the_title_is_the_first_heading_or_the_first_line(markdown: str, title: 
     assert parse_pr_text(markdown) == PullRequestText(title, body)
 
 
-@pytest.mark.parametrize("markdown", ["", "\n\n", "#  \n", "\x00"])
-def test_a_text_without_a_title_is_invalid(markdown: str) -> None:
-    with pytest.raises(InvalidInput, match="no title"):
-        parse_pr_text(markdown)
-
-
-def test_a_long_title_is_cut_to_120_characters() -> None:
+def test_a_text_without_a_title_is_invalid_and_a_long_one_is_cut_to_120_characters() -> None:
+    for markdown in ("", "\n\n", "#  \n", "\x00"):
+        with pytest.raises(InvalidInput, match="no title"):
+            parse_pr_text(markdown)
     title = parse_pr_text("# " + "word " * 100).title
-
     assert len(title) <= 120
     assert title.endswith("…")
 

@@ -54,56 +54,39 @@ def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Pat
     assert current_branch(found) == "beside"
 
 
-@pytest.mark.fault("F10")
-def test_a_folder_whose_name_is_no_text_is_found(tmp_path: Path) -> None:
+@pytest.mark.fault("F10", "G12")
+def test_where_no_repository_can_be_worked_in_is_refused_in_words(git_repo: Path, tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
     subprocess.run(["git", "init", "-q", folder], check=True)
-    assert discover(folder).root == folder
-
-
-@pytest.mark.fault("F10")
-def test_a_folder_with_a_line_break_is_refused_in_words(tmp_path: Path) -> None:
+    assert discover(folder).root == folder  # a name that is no text is found
     subprocess.run(["git", "init", "-q", tmp_path / "a\nb"], check=True)
     with pytest.raises(EnvironmentProblem, match="line break"):
         discover(tmp_path / "a\nb")
-
-
-def test_outside_of_a_repository(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="not in a git repository"):
         discover(tmp_path)
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no directory"):
         discover(tmp_path / "nope")
-
-
-@pytest.mark.fault("G12")
-def test_a_bare_repository(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "bare"], check=True)
     with pytest.raises(EnvironmentProblem, match="bare"):
         discover(tmp_path / "bare")
-
-
-def test_without_git_on_the_path(git_repo: Path, tmp_path: Path) -> None:
     with pytest.raises(EnvironmentProblem, match="git is not on PATH"):
         discover(git_repo, {"PATH": str(tmp_path)})
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_PREFIX",
-     "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"],
-)  # fmt: skip
-def test_an_outer_git_does_not_leak_in(git_repo: Path, git: RunGit, name: str) -> None:
+OUTER = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
+         "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_PREFIX",
+         "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"]  # fmt: skip
+
+
+def test_an_outer_git_does_not_leak_in(git_repo: Path, git: RunGit) -> None:
     head = git("rev-parse", "HEAD")
-    found = discover(git_repo, {**os.environ, name: "/nonexistent/elsewhere"})
-    assert found.root == git_repo
-    assert found.text("rev-parse", "HEAD") == head
-    assert found.text("ls-files", "--", "*.py").split() == ["calc.py", "conftest.py", "tests/test_calc.py"]
-    found.run("update-ref", "refs/heads/new", head)
-    assert resolve(found, "refs/heads/new") == head
+    for name in OUTER:
+        found = discover(git_repo, {**os.environ, name: "/nonexistent/elsewhere"})
+        assert (name, found.root) == (name, git_repo)
+        assert found.text("rev-parse", "HEAD") == head
+        assert found.text("ls-files", "--", "*.py").split() == ["calc.py", "conftest.py", "tests/test_calc.py"]
+        found.run("update-ref", f"refs/heads/{name}", head)
+        assert resolve(found, f"refs/heads/{name}") == head
 
 
 # what git is kept from
@@ -165,23 +148,19 @@ def test_head_is_a_branch_or_detached_or_unborn(repository: Repository, git: Run
     assert (current_branch(unborn), head_of(unborn)) == ("first", "")
 
 
-@pytest.mark.parametrize("name", ["plain", "deep/er/still", "é", "a\u2028b", "a\x85b"])
-def test_a_ref_is_found_loose_and_packed(repository: Repository, git: RunGit, name: str) -> None:
-    ref, head = f"refs/heads/{name}", commit(git)
-    git("update-ref", ref, head)
-    assert resolve(repository, ref) == head
-    git("pack-refs", "--all")
-    assert resolve(repository, ref) == head
-    later = commit(git)
-    git("update-ref", ref, later)
-    assert resolve(repository, ref) == later
-
-
-@pytest.mark.parametrize("ref", ["refs/heads/nope", "refs/heads", "refs/heads/main/below", "refs/heads/ma"])
-def test_a_ref_that_is_not_there(repository: Repository, git: RunGit, ref: str) -> None:
-    assert resolve(repository, ref) == ""
-    git("pack-refs", "--all")
-    assert resolve(repository, ref) == ""
+def test_a_ref_is_found_loose_and_packed_and_one_that_is_not_there_is_not(repository: Repository, git: RunGit) -> None:
+    absent = ["refs/heads/nope", "refs/heads", "refs/heads/main/below", "refs/heads/ma"]
+    assert [resolve(repository, ref) for ref in absent] == [""] * 4
+    for name in ("plain", "deep/er/still", "é", "a\u2028b", "a\x85b"):
+        ref, head = f"refs/heads/{name}", commit(git)
+        git("update-ref", ref, head)
+        assert resolve(repository, ref) == head
+        git("pack-refs", "--all")
+        assert resolve(repository, ref) == head
+        later = commit(git)
+        git("update-ref", ref, later)
+        assert resolve(repository, ref) == later
+    assert [resolve(repository, ref) for ref in absent] == [""] * 4
 
 
 def test_a_branch_whose_commit_is_missing_is_said_to_be_damaged(repository: Repository, git: RunGit) -> None:
@@ -193,16 +172,17 @@ def test_a_branch_whose_commit_is_missing_is_said_to_be_damaged(repository: Repo
         verbs.branch_in_the_way(repository, "work")
 
 
-@pytest.mark.parametrize(
-    "mark, name",
-    [("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert"),
-     ("BISECT_LOG", ""), ("rebase-merge", "a rebase"), ("rebase-apply", "a rebase")],
-)  # fmt: skip
+UNFINISHED = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert",
+              "BISECT_LOG": "", "rebase-merge": "a rebase", "rebase-apply": "a rebase"}  # fmt: skip
+
+
 @pytest.mark.fault("G6")
-def test_what_a_person_has_not_finished_is_named(repository: Repository, mark: str, name: str) -> None:
-    assert verbs.operation_in_progress(repository) == ""
-    (repository.git_dir / mark).touch()
-    assert verbs.operation_in_progress(repository) == name
+def test_what_a_person_has_not_finished_is_named(repository: Repository) -> None:
+    for mark, name in UNFINISHED.items():
+        assert verbs.operation_in_progress(repository) == ""
+        (repository.git_dir / mark).touch()
+        assert (mark, verbs.operation_in_progress(repository)) == (mark, name)
+        (repository.git_dir / mark).unlink()
 
 
 # moving refs
@@ -241,21 +221,17 @@ def test_when_one_ref_has_moved_none_moves(repository: Repository, mover: RefMov
     assert resolve(repository, "refs/heads/first") == new
 
 
-@pytest.mark.parametrize("packed", ["loose", "packed"])
-def test_a_ref_that_must_not_be_there_and_is(mover: RefMover, git: RunGit, packed: str) -> None:
+def test_a_ref_that_must_not_be_there_or_a_name_in_the_way_is_said(mover: RefMover, git: RunGit) -> None:
     new = commit(git)
     git("branch", "taken", "HEAD~1")
-    if packed == "packed":
-        git("pack-refs", "--all")
-    with pytest.raises(Conflict, match="moved while Ralphy worked"):
-        mover.move([("refs/heads/taken", new, "")])
-    assert git("rev-parse", "taken") == git("rev-parse", "HEAD~1")
-
-
-def test_a_name_that_stands_in_the_way_is_said_to(mover: RefMover, git: RunGit) -> None:
+    for pack in (["rev-parse"], ["pack-refs", "--all"]):  # loose, then packed
+        git(*pack)
+        with pytest.raises(Conflict, match="moved while Ralphy worked"):
+            mover.move([("refs/heads/taken", new, "")])
+        assert git("rev-parse", "taken") == git("rev-parse", "HEAD~1")
     git("branch", "ralph")
     with pytest.raises(Conflict, match="another branch's name stands in the way") as caught:
-        mover.move([("refs/heads/ralph/login", git("rev-parse", "HEAD"), "")])
+        mover.move([("refs/heads/ralph/login", new, "")])
     assert caught.value.hint == "git branch -m OLD NEW"
 
 

@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import psutil
@@ -24,6 +25,7 @@ from ralphy.processes.capture import Excerpt, capture
 from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
 from ralphy.processes.process_table import sweep
 from ralphy.processes.supervision import Supervisor
+from tests.conftest import lives
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,13 +87,6 @@ def pids_in(folder: Path) -> list[int]:
     return [int(path.read_text()) for path in folder.glob("*.pid")]
 
 
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def wait_until(claim: Callable[[], bool], within_s: float = 60.0) -> bool:
     end = time.monotonic() + within_s
     while not claim():
@@ -102,10 +97,13 @@ def wait_until(claim: Callable[[], bool], within_s: float = 60.0) -> bool:
 
 
 def test_the_exit_code_and_both_outputs_come_through(supervisor: Supervisor, tmp_path: Path) -> None:
+    """A broken pipe ends a program as in any shell."""
     source = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
     ended, out, err = run(supervisor, python(source, tmp_path))
     assert (ended.returncode, ended.stopped) == (3, None)
     assert (out, err) == (b"out\n", b"err\n")
+    command = Command(("sh", "-c", "kill -PIPE $$; exit 7"), str(tmp_path), {"PATH": os.defpath}, 10.0)
+    assert run(supervisor, command)[0].returncode == -signal.SIGPIPE
 
 
 def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -126,27 +124,20 @@ def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) ->
     assert rest == f"['0', '1', '2'] ['ONE', 'PATH', 'TWO'] {tmp_path}"
 
 
-def test_a_broken_pipe_ends_a_program_as_in_any_shell(supervisor: Supervisor, tmp_path: Path) -> None:
-    command = Command(("sh", "-c", "kill -PIPE $$; exit 7"), str(tmp_path), {"PATH": os.defpath}, 10.0)
-    assert run(supervisor, command)[0].returncode == -signal.SIGPIPE
+NOT_STARTED = [
+    ("no-such-program", "", f"no-such-program cannot be started: {os.strerror(errno.ENOENT)}"),
+    ("/no/such/program", "", f"/no/such/program cannot be started: {os.strerror(errno.ENOENT)}"),
+    ("./script", "", f"cannot be started: {os.strerror(errno.EACCES)}"),
+    ("sh", "gone", "gone: cannot work there"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "folder", "why"),
-    [
-        ("no-such-program", "", f"no-such-program cannot be started: {os.strerror(errno.ENOENT)}"),
-        ("/no/such/program", "", f"/no/such/program cannot be started: {os.strerror(errno.ENOENT)}"),
-        ("./script", "", f"cannot be started: {os.strerror(errno.EACCES)}"),
-        ("sh", "gone", "gone: cannot work there"),
-    ],
-)
-def test_what_cannot_be_started_is_named(
-    supervisor: Supervisor, tmp_path: Path, name: str, folder: str, why: str
-) -> None:
+def test_what_cannot_be_started_is_named(supervisor: Supervisor, tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    with pytest.raises(NotStarted, match=why):
-        run(supervisor, Command((name,), str(tmp_path / folder), {"PATH": os.defpath}, 5.0))
-    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+    for name, folder, why in NOT_STARTED:
+        with pytest.raises(NotStarted, match=why):
+            run(supervisor, Command((name,), str(tmp_path / folder), {"PATH": os.defpath}, 5.0))
+        assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
 def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -167,19 +158,14 @@ def test_programs_run_one_after_the_other_and_nothing_stays_open(supervisor: Sup
 
 
 @pytest.mark.fault("P8", "A13")
-def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path) -> None:
-    ended, _, err = run(supervisor, python(LEAVER + "\nsys.exit(5)", tmp_path))
-    assert ended.returncode == 5, err
-    assert len(pids_in(tmp_path)) == 4
-    assert not any(lives(pid) for pid in pids_in(tmp_path))
-
-
-@pytest.mark.fault("P8")
-def test_nothing_survives_a_deadline(supervisor: Supervisor, tmp_path: Path) -> None:
-    source = LEAVER + "\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"
-    ended, _, _ = run(supervisor, python(source, tmp_path, deadline_s=1.0))
-    assert ended.stopped == "deadline"
-    assert ended.returncode == -signal.SIGTERM
+@pytest.mark.parametrize("ends", ["by itself", "at its deadline"])
+def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path, ends: str) -> None:
+    last = "\nsys.exit(5)"
+    if ends == "at its deadline":
+        last = "\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"
+    ended, _, err = run(supervisor, python(LEAVER + last, tmp_path, 30.0 if ends == "by itself" else 1.0))
+    expected = (5, None) if ends == "by itself" else (-signal.SIGTERM, "deadline")
+    assert (ended.returncode, ended.stopped) == expected, err
     assert len(pids_in(tmp_path)) == 4
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
@@ -427,17 +413,16 @@ def test_capture_keeps_head_and_tail_of_too_much(supervisor: Supervisor, tmp_pat
     assert b" bytes left out" in printed
 
 
-@pytest.mark.parametrize("limit", [0, 1, 63, 64, 65, 100, 1000])
-@pytest.mark.parametrize("piece", [1, 7, 5000])
-def test_an_excerpt_is_whole_or_says_how_much_is_missing(limit: int, piece: int) -> None:
+def test_an_excerpt_is_whole_or_says_how_much_is_missing() -> None:
     data = bytes(range(256)) * 10
-    for size in (0, limit, limit + 1, len(data)):
-        excerpt = Excerpt(limit)
-        for at in range(0, min(size, len(data)), piece):
-            excerpt.add(data[at : min(at + piece, size)])
-        whole = data[:size]
-        assert excerpt.value() == whole if len(whole) <= limit else b" bytes left out" in excerpt.value()
-        assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
+    for limit, piece in product([0, 1, 63, 64, 65, 100, 1000], [1, 7, 5000]):
+        for size in (0, limit, limit + 1, len(data)):
+            excerpt = Excerpt(limit)
+            for at in range(0, min(size, len(data)), piece):
+                excerpt.add(data[at : min(at + piece, size)])
+            whole = data[:size]
+            assert excerpt.value() == whole if len(whole) <= limit else b" bytes left out" in excerpt.value()
+            assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
 
 
 def test_a_sweep_kills_what_carries_the_marker_and_nothing_else(tmp_path: Path) -> None:
