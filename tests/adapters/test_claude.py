@@ -187,7 +187,9 @@ def test_what_cannot_be_started_is_named_and_no_link_in_the_place_of_a_log_is_fo
     assert result.outcome is Outcome.FATAL
     assert f"no-such-claude cannot be started: {os.strerror(errno.ENOENT)}" in result.detail
     assert "PATH" in result.detail
-    result = Claude(stand_in("open('ran', 'w')"), Conditions(supervisor)).prepared(request_, lambda _: None)("x" * 10_000_001)
+    result = Claude(stand_in("open('ran', 'w')"), Conditions(supervisor)).prepared(request_, lambda _: None)(
+        "x" * 10_000_001
+    )
     assert result.outcome is Outcome.TOO_LARGE
     assert not Path(request_.cwd, "ran").exists()
 

@@ -119,15 +119,13 @@ def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project,
     assert project.git("status", "--porcelain") == ""  # main tracks it
 
 
-def test_a_finished_feature_says_that_its_base_has_gone_ahead(finished: tuple[Project, Call]) -> None:
+def test_a_finished_feature_says_that_its_base_has_gone_ahead_and_a_merged_one_promises_no_step(
+    finished: tuple[Project, Call],
+) -> None:
     project, call = finished
     assert "ahead" not in call("loop", "login")[2]
     project.git("commit", "--quiet", "--allow-empty", "-m", "chore: elsewhere")
     assert "login: main is 1 commit ahead: git switch ralph/login && git merge main" in call("loop", "login")[2]
-
-
-def test_a_step_of_a_merged_feature_is_not_promised_to_run_again(finished: tuple[Project, Call]) -> None:
-    project, call = finished
     merge(project, "merge, deleted")
     code, _, err = call("redo", "qa", "login")
     assert (code, "login is merged into main and closed" in err) == (4, True), err
@@ -183,9 +181,18 @@ def test_from_every_branch_the_same_is_said_and_the_work_goes_on(at_a_gate: tupl
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
-def test_a_branch_from_elsewhere_is_worked_on_without_being_checked_out(at_a_gate: tuple[Project, Call]) -> None:
+def test_a_branch_from_elsewhere_is_shown_and_worked_on_without_being_checked_out(
+    at_a_gate: tuple[Project, Call],
+) -> None:
     project, call = at_a_gate
     shutil.rmtree(project.folder)
+    begin(project, "settings")
+    assert lives(call) == {"login": "in_work", "settings": "open"}
+    code, out, _ = call("status")
+    assert code == 0 and re.findall(r"^  (\w+) {2,}", out, re.M) == ["login", "settings"]
+    code, _, err = call("approve")
+    assert (code, err.splitlines()) == (3, ["ralphy: 2 features are open: login, settings", "  hint: name one of them"])
+    shutil.rmtree(project.folder.with_name("settings"))
     assert call.json("status", "login")[1]["phase"] == "AWAITING_QA_VALIDATION"
     assert call("approve", "login")[0] == 0
     assert project.read("QA_REPORT.md") == project.code("docs/features/login/QA_REPORT.md")
@@ -198,16 +205,6 @@ def test_without_any_feature_status_says_how_to_begin_and_is_no_error(made: Make
     for words in (("status",), ("status", "--all")):
         assert call(*words)[:2] == (0, 'no features yet: ralphy start "what you want built"\n')
     assert call("status", "login")[0] == 2
-
-
-def test_a_branch_without_a_folder_is_shown_beside_an_open_feature(at_a_gate: tuple[Project, Call]) -> None:
-    project, call = at_a_gate
-    begin(project, "settings")
-    assert lives(call) == {"login": "in_work", "settings": "open"}
-    code, out, _ = call("status")
-    assert code == 0 and re.findall(r"^  (\w+) {2,}", out, re.M) == ["login", "settings"]
-    code, _, err = call("approve")
-    assert (code, err.splitlines()) == (3, ["ralphy: 2 features are open: login, settings", "  hint: name one of them"])
 
 
 def test_a_rejected_feature_is_not_open(made: Make) -> None:
@@ -248,9 +245,10 @@ def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: P
     assert (value["status"], value["circuit_breaker"]["state"], value["watchdog"]) == ("ready", "CLOSED", None)
 
 
-@pytest.fixture
-def set_up(made: Make, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, Call]:
-    """The feature login at its second gate; what init wrote was not committed, the settings are the person's own."""
+def test_settings_that_were_not_committed_are_in_force_on_every_branch_and_those_of_another_branch_are_missed(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The feature login is at its second gate; what init wrote was not committed, the settings are the person's own."""
     project, call = made(ONE)
     (project.repo / ".ralphy" / "config.yaml").write_text("safety: {level: minimal}\nlimits: {max_cost_usd: 7}\n")
     project.git("rm", "--quiet", "--cached", ".ralphy/config.yaml")
@@ -258,11 +256,6 @@ def set_up(made: Make, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, Call]:
     monkeypatch.setenv("RALPHY_AGENT_COMMAND", " ".join(AGENT))
     monkeypatch.setenv("RALPHY_STACK_TEST_COMMAND", f"{AGENT[0]} -S -E check.py")
     assert call("loop")[0] == 10
-    return project, call
-
-
-def test_settings_that_were_not_committed_are_in_force_on_every_branch(set_up: tuple[Project, Call]) -> None:
-    project, call = set_up
     settings = (project.repo / ".ralphy" / "config.yaml").read_text()
     assert ".ralphy/config.yaml" not in project.code_files()
     begin(project, "settings")
@@ -271,16 +264,10 @@ def test_settings_that_were_not_committed_are_in_force_on_every_branch(set_up: t
     assert call("loop")[0] == 10
     assert (project.repo / ".ralphy" / "config.yaml").read_text() == settings
 
-
-def test_settings_that_only_another_branch_has_are_missed_and_not_replaced_by_defaults(
-    set_up: tuple[Project, Call],
-) -> None:
-    project, call = set_up
-    project.git("switch", "--quiet", "-c", "ralph/other")
+    project.git("switch", "--quiet", "-c", "ralph/other", "main")
     project.git("add", "--force", ".ralphy/config.yaml")
     project.git("commit", "--quiet", "-m", "chore: set up")
     project.git("switch", "--quiet", "main")
-    begin(project, "settings")
     for words in (("loop", "settings"), ("loop",), ("start", "settings"), ("watch",)):
         code, _, err = call(*words)
         assert code == 4 and "ralphy: the project's settings are on branch ralph/other, not in this checkout" in err
@@ -294,23 +281,26 @@ def test_settings_that_only_another_branch_has_are_missed_and_not_replaced_by_de
     assert "settings are on branch" not in call("why", "settings")[2]  # removed on purpose
 
 
-def test_two_features_in_one_night(finished: tuple[Project, Call]) -> None:
+def test_two_features_in_one_night_are_named_share_its_budget_and_end_with_a_stop(
+    finished: tuple[Project, Call],
+) -> None:
     project, call = finished
     begin(project, "settings")
     begin(project, "search")
+    lines = call("loop", "--dry-run")[1].splitlines()
+    assert [line.partition(": ")[0] for line in lines if line and line[0] != " "] == ["search", "settings"]
+    before = project.journal("run")
+    (project.folder.with_name("search") / "STOP").touch()
+    assert call("loop")[0] == 130
+    assert project.journal("run") == before
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert len(project.journal("run")) == len(before) + 1
     code, out, err = call("loop")
     assert (code, lives(call)) == (0, {"login": "published", "search": "published", "settings": "published"})
     assert [line.partition(": ")[0] for line in out.splitlines()] == ["search", "settings"]
     assert project.code("src/search.py", "ralph/search") == "DONE = 1\n"
     assert "src/search.py" not in project.code_files("ralph/settings")
     assert err.index("search: ") < err.index("settings: ")
-
-
-def test_a_dry_run_of_several_features_names_each(made: Make) -> None:
-    project, call = made(ONE)
-    begin(project, "next")
-    lines = call("loop", "--dry-run")[1].splitlines()
-    assert [line.partition(": ")[0] for line in lines if line and line[0] != " "] == ["login", "next"]
 
 
 def test_a_night_ends_with_10_only_when_each_feature_waits(made: Make) -> None:
@@ -323,13 +313,6 @@ def test_a_night_ends_with_10_only_when_each_feature_waits(made: Make) -> None:
     assert call.json("status", "search")[1]["stories"][0]["status"] == "failed"
 
 
-def test_all_features_share_the_budget_of_a_night(made: Make) -> None:
-    project, call = made(ONE, gates=AUTO)
-    begin(project, "settings")
-    assert call("loop", "--max-iterations", "1")[0] == 13
-    assert len(project.journal("run")) == 1
-
-
 def test_a_feature_that_is_approved_meanwhile_goes_on_in_the_same_night(made: Make) -> None:
     project, call = made(ONE)
     begin(project, "settings")
@@ -337,14 +320,6 @@ def test_a_feature_that_is_approved_meanwhile_goes_on_in_the_same_night(made: Ma
     project.play(stories={"*": [works()]}, qa=[{**reports(), "run": [approves]}])
     assert call("loop")[0] == 10
     assert lives(call) == {"login": "published", "settings": "in_work"}
-
-
-def test_stop_in_one_feature_ends_the_night(made: Make) -> None:
-    project, call = made(ONE)
-    begin(project, "settings")
-    (project.folder / "STOP").touch()
-    assert call("loop")[0] == 130
-    assert project.journal("run") == []
 
 
 def test_a_folder_with_a_space_in_its_name_is_said_with_the_command_that_renames_it(

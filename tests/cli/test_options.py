@@ -9,14 +9,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ralphy.cli.main import main
 from tests.cli.conftest import Call, Heard, Make
 from tests.cli.test_run import on_a_terminal
-from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, held, reports, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Act, Project, breaks, held, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 Case = Callable[[Project, Call], int]
@@ -86,10 +85,14 @@ ENDS: dict[str, tuple[int, Case]] = {
 }
 
 
-def test_the_exit_codes_of_what_runs_nothing(made: Make) -> None:
+def test_the_exit_codes_of_what_runs_nothing_and_on_the_way_to_the_end(made: Make) -> None:
     project, call = made(*TWO)
     for what, (code, case) in NOTHING_RUNS.items():
         assert (what, case(project, call)) == (what, code)
+    assert call("loop", "--max-iterations", "1")[0] == 13
+    assert call("loop", "--to", "qa")[0] == 0
+    assert call("loop")[0] == 10
+    assert call("loop", "--auto-approve")[0] == 0
 
 
 @pytest.mark.parametrize("what", ENDS)
@@ -97,14 +100,6 @@ def test_the_exit_code_of(made: Make, what: str) -> None:
     project, call = made(story("US-001"), limits={"max_attempts": 1})
     code, case = ENDS[what]
     assert case(project, call) == code
-
-
-def test_the_exit_codes_on_the_way_to_the_end(made: Make) -> None:
-    _, call = made(*TWO)
-    assert call("loop", "--max-iterations", "1")[0] == 13
-    assert call("loop", "--to", "qa")[0] == 0
-    assert call("loop")[0] == 10
-    assert call("loop", "--auto-approve")[0] == 0
 
 
 AS_JSON = [
@@ -118,25 +113,6 @@ AS_JSON = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def half_way(made: Make) -> tuple[Project, Call]:
-    """The first story is completed, the second is open."""
-    project, call = made(*TWO, limits={"max_iterations": 1})
-    project.play(stories={"*": [works()]})
-    project.loop()
-    return project, call
-
-
-def test_as_json_stdout_holds_objects_alone(half_way: tuple[Project, Call]) -> None:
-    _, call = half_way
-    for words in AS_JSON:
-        code, out, _ = call("--json", *words)
-        rows = [json.loads(line) for line in out.splitlines()]
-        assert rows, words
-        assert all(row["schema"].startswith("ralphy/") for row in rows), words
-        assert (code in (0, 10, 13)) == all(row.get("ok", True) for row in rows), (words, out)
-
-
 ERRORS = [
     (("loop", "nowhere"), 2, "not_found"), (("abort",), 2, "not_found"), (("lop",), 3, "invalid_input"),
     (("loop", "--quick"), 3, "invalid_input"), (("story", "shw"), 3, "invalid_input"),
@@ -145,14 +121,24 @@ ERRORS = [
 ]  # fmt: skip
 
 
-def test_as_json_an_error_is_an_object_on_stdout(half_way: tuple[Project, Call]) -> None:
+def test_as_json_stdout_holds_objects_alone(made: Make) -> None:
+    """Where the first story is completed and the second is open; an error is an object, too."""
+    project, call = made(*TWO, limits={"max_iterations": 1})
+    project.play(stories={"*": [works()]})
+    project.loop()
     for words, code, name in ERRORS:
-        got, out, err = half_way[1]("--json", *words)
+        got, out, err = call("--json", *words)
         value = json.loads(out)
         assert (words, got, value["schema"], value["ok"]) == (words, code, "ralphy/error@1", False)
         assert (words, value["error"]["code"], value["error"]["name"]) == (words, code, name)
         assert value["error"]["message"], words
         assert err == "", words
+    for words in AS_JSON:
+        code, out, _ = call("--json", *words)
+        rows = [json.loads(line) for line in out.splitlines()]
+        assert rows, words
+        assert all(row["schema"].startswith("ralphy/") for row in rows), words
+        assert (code in (0, 10, 13)) == all(row.get("ok", True) for row in rows), (words, out)
 
 
 def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(made: Make) -> None:
@@ -181,22 +167,23 @@ def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(m
     assert "docs/features/login/prd.json" in err
 
 
-@pytest.mark.parametrize(
-    ("played", "words", "said"),
-    [([breaks()], (), "failed: US-001; blocked: US-002"),
-     ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent runs) is reached: 2 of 2 stories are left"),
-     ([{"limit": {"resets_in_s": 3600}}], ("--no-wait",), "not waiting (--no-wait): the usage limit")],
-)  # fmt: skip
-def test_quiet_says_why_it_ended_short_of_the_goal(
-    made: Make, played: list[Any], words: tuple[str, ...], said: str
-) -> None:
+SHORT: tuple[tuple[list[Act], tuple[str, ...], str], ...] = (
+    ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent runs) is reached: 2 of 2 stories are left"),
+    ([breaks()], (), "failed: US-001; blocked: US-002"),
+    ([{"limit": {"resets_in_s": 3600}}], ("--no-wait",), "not waiting (--no-wait): the usage limit"),
+)
+
+
+def test_quiet_says_why_it_ended_short_of_the_goal(made: Make) -> None:
     project, call = made(*TWO, limits={"max_attempts": 2})
-    project.play(stories={"US-001": played})
-    code, out, err = call("-q", "loop", *words)
-    why, hint = err.splitlines()
-    assert (code in (11, 13, 14), out, hint) == (True, "", "  hint: ralphy status login")
-    assert why.startswith("ralphy: login: ") and said in why
-    assert call("--json", "-q", "loop", *words)[2] == ""
+    for played, words, said in SHORT:
+        project.play(stories={"US-001": played})
+        assert call("reset")[0] == 0
+        code, out, err = call("-q", "loop", *words)
+        why, hint = err.splitlines()
+        assert (code in (11, 13, 14), out, hint) == (True, "", "  hint: ralphy status login")
+        assert why.startswith("ralphy: login: ") and said in why
+        assert call("--json", "-q", "loop", *words)[2] == ""
 
 
 def test_quiet_watch_says_which_feature_can_not_go_on(made: Make) -> None:
@@ -232,30 +219,23 @@ MEANT = {"statu": "status", "stat": "status", "aprove": "approve", "story lst": 
 
 
 def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
+    """The usage of the bare command is one line without gaps, and a number that is none is called so."""
     _, call = made()
     for typed, meant in MEANT.items():
         code, _, err = call(*typed.split())
         assert (typed, code, "Did you mean" in err, meant in err) == (typed, 3, bool(meant), True)
     assert "No such command 'story'. There are: show." in call("prompt", "story")[2]
+    [usage] = [line for line in call("--color", "red")[2].splitlines() if "ralphy [" in line]
+    assert usage.endswith("]") and "  " not in usage
+    for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
+        said = call("loop", option, value)[2].splitlines()[-1]
+        assert value in said and f" {what}" in said
 
 
 def test_an_error_says_what_to_do(made: Make) -> None:
     _, call = made(*TWO)
     what, hint = call("status", "logn")[2].splitlines()
     assert (what, hint) == ("ralphy: there is no feature 'logn' in docs/features/", "  hint: did you mean login?")
-
-
-def test_the_usage_of_the_bare_command_is_one_line_without_gaps(made: Make) -> None:
-    _, call = made()
-    [usage] = [line for line in call("--color", "red")[2].splitlines() if "ralphy [" in line]
-    assert usage.endswith("]") and "  " not in usage
-
-
-def test_a_number_that_is_none_is_called_so(made: Make) -> None:
-    _, call = made()
-    for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
-        said = call("loop", option, value)[2].splitlines()[-1]
-        assert value in said and f" {what}" in said
 
 
 def test_a_number_out_of_its_range_is_refused_with_the_range_that_help_names_once(made: Make) -> None:
@@ -293,25 +273,21 @@ def test_without_a_commit_a_feature_is_refused_before_anything_is_made(made: Mak
     assert [path.name for path in call.directory.iterdir()] == [".git"]
 
 
-def test_a_marker_that_no_gate_waits_for_is_refused_and_not_written(made: Make) -> None:
-    project, call = made(*TWO)
+def test_a_gate_is_approved_in_one_line_and_a_marker_that_no_gate_waits_for_is_refused(made: Make) -> None:
+    project, call = made(story("US-001"))
     for words, marker in ((("approve",), "APPROVED"), (("reject", "-m", "smaller"), "REJECTED")):
         code, out, err = call(*words)
         assert (code, out, (project.folder / marker).exists()) == (4, "", False)
         assert "no gate of login is open now: " in err and "hint: ralphy why login" in err
     code, value = call.json("approve")
     assert (code, value["ok"], value["error"]["code"]) == (4, False, 4)
-
-
-def test_a_gate_is_told_approved_in_one_line_and_a_rejection_names_remarks_or_the_end(made: Make) -> None:
-    project, call = made(story("US-001"))
     assert call("why")[1].startswith("next: ")
     assert call("loop")[0] == 10
     assert call("why")[1].startswith("waits: ")
     assert call.json("why")[1]["decision"] == "Wait"
-    for words in (("reject",), ("reject", "-m", " "), ("reject", "--end", "-m", "smaller")):
-        code, _, err = call(*words)
-        assert (words, code, "--end" in err) == (words, 3, True)
+    for said in ([], ["-m", " "], ["--end", "-m", "smaller"]):
+        code, _, err = call("reject", *said)
+        assert (said, code, "--end" in err) == (said, 3, True)
     assert not (project.folder / "REJECTED").exists()
     assert call("approve") == (0, "login: APPROVED written; then: ralphy start login\n", "")
     code, _, err = call("reject", "-m", "smaller")
@@ -371,34 +347,33 @@ def test_alone_on_a_terminal_it_shows_all_features_and_outside_of_any_project_ho
     assert "ralphy demo" in heard.text
 
 
-@pytest.mark.parametrize(
-    ("words", "env", "is_coloured"),
-    [
-        ((), {}, False),
-        ((), {"CLICOLOR_FORCE": "1"}, True),
-        ((), {"FORCE_COLOR": "0"}, False),
-        ((), {"FORCE_COLOR": "3"}, True),
-        ((), {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
-        (("--color", "always"), {"NO_COLOR": "1"}, True),
-        (("--color=never",), {"CLICOLOR_FORCE": "1"}, False),
-    ],
+COLOURS: tuple[tuple[tuple[str, ...], dict[str, str], bool], ...] = (
+    ((), {}, False),
+    ((), {"CLICOLOR_FORCE": "1"}, True),
+    ((), {"FORCE_COLOR": "0"}, False),
+    ((), {"FORCE_COLOR": "3"}, True),
+    ((), {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
+    (("--color", "always"), {"NO_COLOR": "1"}, True),
+    (("--color=never",), {"CLICOLOR_FORCE": "1"}, False),
 )
-def test_colour_says_what_is_done_and_what_is_wrong(
-    made: Make, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], env: dict[str, str], is_coloured: bool
-) -> None:
+
+
+def test_colour_says_what_is_done_and_what_is_wrong(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     done = story("US-001", status="completed", passes=True)
     project, call = made(done, story("US-002", status="failed"))
     monkeypatch.delenv("NO_COLOR")
-    for name, value in env.items():
-        monkeypatch.setenv(name, value)
-    first, failed = call(*words, "status")[1].splitlines()[-2:]
-    assert first.startswith("\x1b[32m  ✓ US-001") is is_coloured and failed.startswith("\x1b[31m  ✗") is is_coloured
-    assert call(*words, "status", "nowhere")[2].startswith("\x1b[31mralphy:\x1b[0m") is is_coloured
     monkeypatch.chdir(project.repo)
-    capfd = call.capfd
-    assert main(["story", "list", *words]) == 0
-    assert ("\x1b[32m" in capfd.readouterr().out) is is_coloured
-    assert "\x1b" not in call(*words, "--json", "status")[1]
+    for words, env, is_coloured in COLOURS:
+        with monkeypatch.context() as patch:
+            for name, value in env.items():
+                patch.setenv(name, value)
+            first, failed = call(*words, "status")[1].splitlines()[-2:]
+            assert first.startswith("\x1b[32m  ✓ US-001") is is_coloured, (words, env)
+            assert failed.startswith("\x1b[31m  ✗") is is_coloured, (words, env)
+            assert call(*words, "status", "nowhere")[2].startswith("\x1b[31mralphy:\x1b[0m") is is_coloured
+            assert main(["story", "list", *words]) == 0
+            assert ("\x1b[32m" in call.capfd.readouterr().out) is is_coloured
+            assert "\x1b" not in call(*words, "--json", "status")[1]
 
 
 def test_with_v_each_act_and_each_command_is_shown(made: Make) -> None:

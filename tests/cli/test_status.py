@@ -43,6 +43,9 @@ def test_every_phase_from_the_prd_to_the_end_is_shown(made: Make) -> None:
     project, call = made(gates={"spec": "human", "qa": "human"}, limits={"max_iterations": 1})
     project.play()
     phases = [phase(project, call)]
+    assert call("loop", "login", "--to", "spec")[0] == 0
+    phases.append(phase(project, call))
+    assert "SPEC.md is ready for review" in call("status")[1] and "`ralphy approve login`" in call("status")[1]
     for _ in range(9):
         project.approve() if phases[-1].startswith("AWAITING") else None
         code = project.loop().code
@@ -53,15 +56,7 @@ def test_every_phase_from_the_prd_to_the_end_is_shown(made: Make) -> None:
     assert list(dict.fromkeys(phases)) == ["SPECIFICATION", waits[0], "IMPLEMENTATION", "QA", waits[1], "COMPLETED"]
 
 
-def test_a_run_up_to_the_specification_leaves_its_gate_open(made: Make) -> None:
-    project, call = made(gates={"spec": "human", "qa": "human"})
-    project.play()
-    assert call("loop", "login", "--to", "spec")[0] == 0
-    assert phase(project, call) == "AWAITING_SPEC_VALIDATION"
-    assert "SPEC.md is ready for review" in call("status")[1] and "`ralphy approve login`" in call("status")[1]
-
-
-def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
+def test_the_fields_are_those_that_scripts_rely_on_and_a_worktree_has_its_own(made: Make, tmp_path: Path) -> None:
     project, call = made(*TWO, limits={"max_iterations": 1})
     log = call("loop")[2]
     value = agreed(project, call)
@@ -78,6 +73,22 @@ def test_the_fields_are_those_that_scripts_rely_on(made: Make) -> None:
     assert "login: IMPLEMENTATION, 1 of 2 stories completed" in text
     assert "US-002: starting attempt 1 of 5 with" in text
     assert "flagged" not in log + text + call("story", "show", "US-001")[1]
+
+    project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"), "main")
+    elsewhere = Call(tmp_path / "tree", call.capfd)
+    (tmp_path / "tree" / FOLDER).mkdir(parents=True)
+    prd = {"branchName": "ralph/another", "userStories": list(TWO)}
+    (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps(prd))
+    assert elsewhere.json("status")[1]["tasks_completed"] == 0
+    assert call.json("status")[1]["tasks_completed"] == 1
+
+    with open(os.path.join(os.fsencode(project.folder), b"new\xff.py"), "wb"):  # a name that is no UTF-8
+        pass
+    env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
+    for words in (("status",), ("loop",)):
+        argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
+        out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
+        assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words
 
 
 def test_what_was_flagged_is_said_at_every_place_where_a_person_decides(made: Make) -> None:
@@ -109,7 +120,7 @@ def test_a_feature_that_ended_badly_says_so(made: Make) -> None:
     assert "src/us_001.py::works" in value["stories"][0]["last_error"]
 
 
-def test_a_step_past_its_time_has_failed_until_it_is_run_again(made: Make) -> None:
+def test_a_step_past_its_time_has_failed_until_it_is_run_again_and_its_question_is_shown(made: Make) -> None:
     project, call = made(timeouts={"specification": 0.01})
     project.play(spec=[{"outbox": {"SPEC.md": "# Half\n"}}])
     why = "the spec step has used its 0 s: SPEC.md is not finished; run it again to go on with as much time"
@@ -120,8 +131,16 @@ def test_a_step_past_its_time_has_failed_until_it_is_run_again(made: Make) -> No
     assert (value["phase"], value["status"]) == ("FAILED", "failed")
     assert value["next"].startswith(why) and "timeouts.specification" in value["next"]
     assert f"ends: {why}" in call("why")[1]
-    project.play(spec=[{"default": True}])
+
+    project.play(spec=[{"default": True}, {"question": "One shop or many?"}, {"default": True}])
     project.configure(timeouts={}, gates={"spec": "human"})
+    code, _, err = call("loop")
+    assert code == 10 and "docs/features/login/QUESTIONS.md" in err
+    assert "the spec agent asks a question: answer it in QUESTIONS.md" in call("why")[1]
+    value = call.json("status")[1]
+    assert (value["status"], value["phase"]) == ("waiting", "SPECIFICATION")
+    assert "the spec agent asks a question" in value["next"]
+    project.write("QUESTIONS.md", project.read("QUESTIONS.md").replace("\nAnswer:", "\nAnswer: many", 1))
     assert call("loop")[0] == 10
     assert agreed(project, call)["phase"] == "AWAITING_SPEC_VALIDATION"
 
@@ -176,19 +195,6 @@ def test_an_open_breaker_is_shown_also_where_something_else_comes_next(made: Mak
     assert (value["waiting_until"], value["circuit_breaker"]["state"]) == (None, "OPEN")
 
 
-def test_a_worktree_has_a_status_of_its_own(made: Make, tmp_path: Path) -> None:
-    project, call = made(*TWO, limits={"max_iterations": 1})
-    project.loop()
-    assert agreed(project, call)["tasks_completed"] == 1
-    project.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "tree"), "main")
-    elsewhere = Call(tmp_path / "tree", call.capfd)
-    (tmp_path / "tree" / FOLDER).mkdir(parents=True)
-    prd = {"branchName": "ralph/another", "userStories": list(TWO)}
-    (tmp_path / "tree" / FOLDER / "prd.json").write_text(json.dumps(prd))
-    assert elsewhere.json("status")[1]["tasks_completed"] == 0
-    assert call.json("status")[1]["tasks_completed"] == 1
-
-
 def test_all_features_stand_in_an_inbox_with_what_to_type(made: Make) -> None:
     project, call = made(*TWO, gates={"spec": "human", "qa": "human"})
     for name, files in {"logout": ("PRD.md",), "mail": ("PRD.md", "SPEC.md", "prd.json"), "broken": ()}.items():
@@ -235,42 +241,15 @@ def test_what_is_to_be_done_about_a_feature(view: dict[str, Any], section: str, 
     assert (section_of(usual | view), command_of(usual | view)) == (section, command)
 
 
+@pytest.mark.fault("A10")
 def test_where_there_is_no_utf8_signs_are_spelled(made: Make) -> None:
-    project, _ = made(story("US-001", title="Über → ✓"), story("US-002", status="completed", passes=True))
+    """And no control character of a title ever reaches a terminal."""
+    project, call = made(story("US-001", title="Über → ✓"), story("US-002", status="completed", passes=True),
+                         story("US-003", status="failed", execution={"last_error": "\x1b]0;x\x07"}))  # fmt: skip
     env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
     argv = [sys.executable, "-P", "-m", "ralphy", "status"]
     ended = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="ascii", check=True)
     assert "  . US-001 ?ber > + (pending)\n  + US-002" in ended.stdout
-
-
-def test_a_name_that_is_no_utf8_is_said_as_json(made: Make) -> None:
-    project, _ = made(*TWO, limits={"max_iterations": 1})
-    project.loop()
-    with open(os.path.join(os.fsencode(project.folder), b"new\xff.py"), "wb"):
-        pass
-    env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
-    for words in (("status",), ("loop",)):
-        argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
-        out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
-        assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words
-
-
-@pytest.mark.fault("A10")
-def test_control_characters_of_a_title_never_reach_the_terminal(made: Make) -> None:
-    _, call = made(story("US-001", status="failed", passes=False, execution={"last_error": "\x1b]0;x\x07"}))
     _, out, _ = call("status")
     assert "\x1b" not in out
     assert "\\x1b]0;x\\x07" in out
-
-
-def test_the_question_of_a_step_shows_in_why_and_status(made: Make) -> None:
-    project, call = made()
-    project.play(spec=[{"question": "One shop or many?"}])
-
-    code, _, err = call("loop")
-
-    assert code == 10 and "docs/features/login/QUESTIONS.md" in err
-    assert "the spec agent asks a question: answer it in QUESTIONS.md" in call("why")[1]
-    value = call.json("status")[1]
-    assert (value["status"], value["phase"]) == ("waiting", "SPECIFICATION")
-    assert "the spec agent asks a question" in value["next"]

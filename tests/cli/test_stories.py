@@ -28,7 +28,7 @@ def begun(one_landed: Project, call_in: CallIn) -> Begun:
 
 
 def test_the_list_shows_every_story_and_its_status(made: Make) -> None:
-    _, call = made(*TWO)
+    project, call = made(*TWO)
     code, out, _ = call("story", "list")
     assert code == 0
     assert [line.split()[1] for line in out.splitlines()] == ["US-001", "US-002"]
@@ -36,6 +36,8 @@ def test_the_list_shows_every_story_and_its_status(made: Make) -> None:
     assert call("tasks", "list")[1] == call("story")[1] == out
     code, value = call.json("story", "list")
     assert [(row["id"], row["status"]) for row in value["stories"]] == [("US-001", "pending"), ("US-002", "blocked")]
+    project.plan()
+    assert call("story", "next")[0] == 2
 
 
 def test_next_is_what_the_loop_takes_up(begun: Begun) -> None:
@@ -44,11 +46,6 @@ def test_next_is_what_the_loop_takes_up(begun: Begun) -> None:
     assert (code, value["story"]["id"]) == (0, "US-002")
     assert project.loop().runs == ["US-002"]
     assert call("story", "next")[:2] == (0, "all stories are completed\n")
-
-
-def test_without_stories_there_is_no_next_one(made: Make) -> None:
-    _, call = made()
-    assert call("story", "next")[0] == 2
 
 
 def test_show_tells_the_commit_and_that_it_was_reverted(begun: Begun) -> None:
@@ -64,23 +61,21 @@ def test_show_tells_the_commit_and_that_it_was_reverted(begun: Begun) -> None:
     assert "reverted by" in call("story", "show", "US-001")[1]
 
 
-def test_show_tells_criteria_and_tasks_of_every_form_in_full(made: Make) -> None:
+def test_show_tells_criteria_and_tasks_of_every_form_in_full_and_that_there_is_no_commit(made: Make) -> None:
     criteria = [{"id": "AC1", "text": "Hashed"}, {"title": "Unique", "description": "per shop"}]
-    _, call = made(story("US-001", acceptanceCriteria=criteria, tasks=["Write it"], notes="Mind the gap."))
+    ticked = ["It works", {"description": "Well", "done": True}]
+    _, call = made(story("US-001", acceptanceCriteria=criteria, tasks=["Write it"], notes="Mind the gap."),
+                   story("US-002", passes=True, acceptanceCriteria=ticked))  # fmt: skip
     _, out, _ = call("story", "show", "US-001")
     assert [line for line in ("[ ] AC1: Hashed", "[ ] Unique: per shop", "[ ] Write it", "Mind the gap.")
             if line not in out] == []  # fmt: skip
-
-
-def test_show_names_a_completed_story_without_a_commit_as_such(made: Make) -> None:
-    _, call = made(story("US-001", passes=True, acceptanceCriteria=["It works", {"description": "Well", "done": True}]))
-    code, out, _ = call("story", "show", "US-001")
+    code, out, _ = call("story", "show", "US-002")
     assert code == 0
     assert "none (imported, accepted or squash-merged)" in out
     assert "[x] It works" in out
 
 
-def test_an_unknown_story_is_2_and_the_near_one_is_named(made: Make) -> None:
+def test_an_unknown_story_what_prd_json_could_not_hold_and_another_ralphys_work_change_nothing(made: Make) -> None:
     project, call = made(*TWO)
     before = project.read("prd.json")
     for verb in ("show", "start", "done", "fail", "reset"):
@@ -89,6 +84,11 @@ def test_an_unknown_story_is_2_and_the_near_one_is_named(made: Make) -> None:
     for meant, near in (("us-001", "US-001"), ("US-01", "US-001"), ("sepc", "spec")):
         code, value = call.json("redo", meant)
         assert (meant, code, value["error"]["hint"]) == (meant, 3, f"did you mean {near}?")
+    for what, (words, code) in NOT_ADDED.items():
+        assert (what, call("story", "add", *words)[0]) == (what, code)
+    with held(project, "test"):
+        for words in (["add", "X"], ["start", "US-002"], ["fail", "US-001"], ["reset", "US-001"]):
+            assert (words, call("story", *words)[0]) == (words, 4)
     assert project.read("prd.json") == before
 
 
@@ -110,17 +110,14 @@ def test_a_story_is_added_behind_the_others_and_committed(begun: Begun) -> None:
 
 
 def test_before_there_is_a_branch_a_story_is_written_and_not_committed(made: Make) -> None:
-    project, call = made(*TWO)
-    head = project.git("rev-parse", "HEAD")
-    assert call("story", "add", "Sign out", "--priority", "0")[0] == 0
-    assert project.git("rev-parse", "HEAD") == head
-    assert call.json("story", "next")[1]["story"]["id"] == "US-003"
-
-
-def test_a_first_story_can_be_added_to_a_bare_feature(made: Make) -> None:
+    """The first one of a bare feature, too."""
     project, call = made()
+    head = project.git("rev-parse", "HEAD")
     assert call("story", "add", "Sign out", "login")[0] == 0
     assert project.story("US-001")["title"] == "Sign out"
+    assert call("story", "add", "Sign up", "--priority", "0")[0] == 0
+    assert project.git("rev-parse", "HEAD") == head
+    assert call.json("story", "next")[1]["story"]["id"] == "US-002"
 
 
 NOT_ADDED = {
@@ -132,22 +129,28 @@ NOT_ADDED = {
 }
 
 
-def test_what_prd_json_could_not_hold_is_not_added(made: Make) -> None:
-    project, call = made(*TWO)
-    before = project.read("prd.json")
-    for what, (words, code) in NOT_ADDED.items():
-        assert (what, call("story", "add", *words)[0]) == (what, code)
-    assert project.read("prd.json") == before
-
-
-def test_a_started_story_comes_first(made: Make) -> None:
-    project, call = made(story("US-001"), story("US-002"), story("US-003"))
+def test_a_started_story_comes_first_and_only_an_open_one_without_open_dependencies_starts(made: Make) -> None:
+    stories = (
+        story("US-001"),
+        story("US-002", dependsOn=["US-001"]),
+        story("US-003"),
+        story("US-004", status="failed"),
+    )
+    project, call = made(*stories)
     code, out, _ = call("story", "start", "US-003")
     assert (code, out) == (0, "US-003 is in progress: it is the next story, `ralphy loop login` works on it\n")
     assert call.json("story", "next")[1]["story"]["id"] == "US-003"
     before = project.prd()["userStories"]
     assert call("story", "start", "US-003")[0] == 0
     assert project.prd()["userStories"] == before
+    assert call("story", "start", "US-002")[0] == 4
+    code, _, said = call("story", "start", "US-004")
+    assert code == 4
+    assert "ralphy story reset US-004 login" in said
+    # Below the lowest priority the others move up.
+    project.plan(story("US-001", priority=0), story("US-002", priority=0), story("US-003", priority=1))
+    call("story", "start", "US-002")
+    assert {s["id"]: s["priority"] for s in project.prd()["userStories"]} == {"US-001": 1, "US-002": 0, "US-003": 2}
 
 
 def test_a_started_story_is_in_progress_until_it_is_completed_failed_or_reset(made: Make) -> None:
@@ -172,20 +175,6 @@ def test_a_started_story_is_in_progress_until_it_is_completed_failed_or_reset(ma
     assert call("loop", "--max-iterations", "2")[0] == 13
     assert shown() == {"US-001": "completed", "US-002": "pending", "US-003": "completed", "US-004": "completed"}
     assert call("tasks", "start", "US-001")[0] == 4
-
-
-def test_below_the_lowest_priority_the_others_move_up(made: Make) -> None:
-    project, call = made(story("US-001", priority=0), story("US-002", priority=0), story("US-003", priority=1))
-    call("story", "start", "US-002")
-    assert {s["id"]: s["priority"] for s in project.prd()["userStories"]} == {"US-001": 1, "US-002": 0, "US-003": 2}
-
-
-def test_only_an_open_story_without_open_dependencies_can_start(made: Make) -> None:
-    _, call = made(*TWO, story("US-003", status="failed", passes=False))
-    assert call("story", "start", "US-002")[0] == 4
-    code, _, said = call("story", "start", "US-003")
-    assert code == 4
-    assert "ralphy story reset US-003 login" in said
 
 
 def test_a_failed_story_blocks_its_dependents_and_says_why_and_a_completed_one_can_not_fail(begun: Begun) -> None:
@@ -226,7 +215,7 @@ def test_a_persons_work_counts_when_the_checks_are_green(begun: Begun) -> None:
     assert_clean(project)
 
 
-def test_a_persons_word_does_not_complete_a_story_with_red_checks(begun: Begun) -> None:
+def test_a_persons_word_completes_a_story_only_when_what_is_committed_is_green(begun: Begun) -> None:
     project, call = begun
     project.switch()
     (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
@@ -236,14 +225,10 @@ def test_a_persons_word_does_not_complete_a_story_with_red_checks(begun: Begun) 
     assert code == 4
     assert "src/mine.py::works" in value["error"]["message"]
     assert project.story("US-002")["passes"] is False
-
-
-def test_what_is_not_committed_is_not_tested(begun: Begun) -> None:
-    project, call = begun
-    project.switch()
-    (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
+    project.git("reset", "--quiet", "--soft", "HEAD~1")
+    project.git("reset", "--quiet")
     tip = project.tip
-    assert call("story", "done", "US-002")[0] == 0
+    assert call("story", "done", "US-002")[0] == 0  # what is not committed is not tested
     assert project.story("US-002")["evidence"]["base"] == tip
     assert (project.repo / "src" / "mine.py").read_text() == "BROKEN = 1\n"
 
@@ -265,15 +250,6 @@ def test_a_question_about_a_story_that_is_done_is_gone(made: Make) -> None:
     assert call("story", "done", "US-001")[0] == 0
     assert "Which colour?" not in project.read("QUESTIONS.md")
     assert_clean(project)
-
-
-def test_nothing_is_changed_while_another_ralphy_works(made: Make) -> None:
-    project, call = made(*TWO)
-    before = project.read("prd.json")
-    with held(project, "test"):
-        for words in (("add", "X"), ("start", "US-002"), ("fail", "US-001"), ("reset", "US-001")):
-            assert (words, call("story", *words)[0]) == (words, 4)
-    assert project.read("prd.json") == before
 
 
 def test_off_the_features_branch_a_change_is_made_on_it(begun: Begun) -> None:
