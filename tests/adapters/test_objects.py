@@ -15,6 +15,7 @@ from ralphy.git.commands import Repository, discover, resolve
 from ralphy.git.objects import Entry, Objects
 from ralphy.git.signing import CommitText, write_commit
 from tests.conftest import RunGit
+from tests.core.building import examples
 
 Files = dict[str, Entry]
 Changes = dict[str, Entry | None]
@@ -95,7 +96,7 @@ def grafted(files: Files, changes: Changes) -> Files:
     return left
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(25))
 @given(rows=trees, changed=edits)
 def test_a_graft_is_what_git_makes_of_the_same_files(
     bench: Bench, rows: list[tuple[str, str, bytes]], changed: list[tuple[str, str, bytes]]
@@ -114,7 +115,7 @@ def shown_entry(entry: Entry | None) -> str:
     return f"{entry.mode} {entry.oid}" if entry else ""
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(10))
 @given(rows=trees)
 def test_what_is_made_passes_fsck(bench: Bench, rows: list[tuple[str, str, bytes]]) -> None:
     changes: Changes = {f"new/{path}": entry for path, entry in bench.files(rows).items()}

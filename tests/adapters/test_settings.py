@@ -16,6 +16,7 @@ from ralphy.config.fields import all_fields
 from ralphy.config.load import Settings, load, with_stack
 from ralphy.config.values import Check, Config, Limits, Stack, Timeouts
 from ralphy.errors import InvalidInput
+from tests.core.building import examples
 
 ALIAS_BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
 
@@ -390,7 +391,7 @@ WORDS = st.sampled_from(
 ANY_FILE = st.one_of(st.binary(max_size=200), st.lists(WORDS, max_size=30).map(b"".join))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=ANY_FILE)
 @pytest.mark.fault("I2x")
 def test_any_bytes_give_settings_or_a_typed_error(tmp_path: Path, data: bytes) -> None:

@@ -12,6 +12,7 @@ from ralphy.config.file import read_values
 from ralphy.config.values import Check
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.scaffold.config_template import config_text
+from tests.core.building import examples
 
 EDITS = [
     ("", "limits.max_attempts", "3", "limits:\n  max_attempts: 3\n"),
@@ -61,7 +62,7 @@ def test_a_file_that_is_wrong_already_is_refused_with_its_line() -> None:
     assert refused.value.where == "config.yaml:2"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_every_setting_can_be_set_in_the_file_that_init_writes(data: st.DataObject) -> None:
     checks = data.draw(st.sampled_from([(), (Check("test", "pytest -q"),)]))

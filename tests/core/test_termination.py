@@ -198,7 +198,7 @@ configs = st.builds(
 )
 
 
-@settings(max_examples=examples(250))
+@settings(max_examples=examples(200))
 @given(snapshots, configs)
 def test_deciding_never_raises_and_says_the_same_twice(seen: Snapshot, config: Config) -> None:
     before = repr(seen)
@@ -401,4 +401,4 @@ class Feature(RuleBasedStateMachine):
 
 
 TestFeature = Feature.TestCase
-TestFeature.settings = settings(max_examples=examples(150), stateful_step_count=40)
+TestFeature.settings = settings(max_examples=examples(100), stateful_step_count=40)
