@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,31 +31,28 @@ def prd_with(*items: Any, name: str = "acceptanceCriteria") -> dict[str, Any]:
     return {"userStories": [{"id": "US-001", "title": "Sign in", name: list(items)}]}
 
 
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [
-        ("Hashed", "Hashed"),
-        ({"id": "AC1", "description": "Hashed", "done": False}, "AC1: Hashed"),
-        ({"id": 1, "text": "Hashed"}, "1: Hashed"),
-        ({"text": " Hashed\n"}, "Hashed"),
-        ({"title": "Hashed", "done": True}, "Hashed"),
-        ({"title": "Hashed", "description": "with a salt"}, "Hashed: with a salt"),
-        ({"title": "Hashed", "description": "Hashed"}, "Hashed"),
-        ({"description": "Hashed", "verify": "grep salt", "status": "open"}, "Hashed\nverify: grep salt"),
-        ({"title": "Sign in", "steps": ["open", "type"], "size": 3}, "Sign in\nsteps: open; type"),
-    ],
-)
-def test_every_form_is_read(raw: Any, said: str) -> None:
-    assert str(item_of(raw)) == said
-    assert not prd_problems(prd_with(raw))
+FORMS: list[tuple[Any, str]] = [
+    ("Hashed", "Hashed"),
+    ({"id": "AC1", "description": "Hashed", "done": False}, "AC1: Hashed"),
+    ({"id": 1, "text": "Hashed"}, "1: Hashed"),
+    ({"text": " Hashed\n"}, "Hashed"),
+    ({"title": "Hashed", "done": True}, "Hashed"),
+    ({"title": "Hashed", "description": "with a salt"}, "Hashed: with a salt"),
+    ({"title": "Hashed", "description": "Hashed"}, "Hashed"),
+    ({"description": "Hashed", "verify": "grep salt", "status": "open"}, "Hashed\nverify: grep salt"),
+    ({"title": "Sign in", "steps": ["open", "type"], "size": 3}, "Sign in\nsteps: open; type"),
+]
+NO_WORDS: list[Any] = ["", " \n", {}, {"id": "AC1", "done": False}, {"title": " "}, {"note": "x"}]
 
 
-@pytest.mark.parametrize("raw", ["", " \n", {}, {"id": "AC1", "done": False}, {"title": " "}, {"note": "x"}])
-@pytest.mark.parametrize("name", ["acceptanceCriteria", "tasks"])
-def test_what_has_no_words_is_refused(raw: Any, name: str) -> None:
-    (found,) = prd_problems(prd_with("fine", raw, name=name))
-    assert found.path == ("userStories", 0, name, 1)
-    assert "must be a sentence, or an object with a sentence in title, text or description" in found.message
+def test_every_form_is_read_and_what_has_no_words_is_refused() -> None:
+    for raw, said in FORMS:
+        assert str(item_of(raw)) == said
+        assert not prd_problems(prd_with(raw))
+    for raw, name in product(NO_WORDS, ["acceptanceCriteria", "tasks"]):
+        (found,) = prd_problems(prd_with("fine", raw, name=name))
+        assert found.path == ("userStories", 0, name, 1)
+        assert "must be a sentence, or an object with a sentence in title, text or description" in found.message
 
 
 @given(FORM)
@@ -85,9 +82,6 @@ def test_every_word_of_a_valid_criterion_reaches_prompts_views_and_the_document(
         assert set().union(*map(words_of, listed)) <= set(text.replace(":", " ").split())
 
 
-def test_the_digest_of_a_criterion_is_the_one_that_earlier_reviews_have_recorded() -> None:
+def test_a_criterion_has_the_digest_that_earlier_reviews_have_recorded_and_a_bullet_its_further_lines() -> None:
     assert Item("", "Hashed").digest == "644ae255cece"
-
-
-def test_a_bullet_keeps_its_further_lines_in_the_list() -> None:
     assert Item("AC1", "one\ntwo").bullet("- [ ]") == "- [ ] AC1: one\n  two"

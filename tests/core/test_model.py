@@ -26,17 +26,12 @@ def test_a_storys_status_is_its_own_or_comes_from_passes(fields: dict[str, objec
     assert it.is_open == (status in (Status.PENDING, Status.IN_PROGRESS))
 
 
-@pytest.mark.parametrize("workflow", [None, {}, {"steps": None}, {"steps": {"spec": None}}, {"approvals": []}])
-def test_a_record_that_is_not_there_is_empty(workflow: dict[str, object] | None) -> None:
-    found = Prd.of({"userStories": [], **({} if workflow is None else {"workflow": workflow})})
-    assert (found.step("spec"), found.approvals) == ({}, ())
-
-
-@pytest.mark.parametrize("text", ["yes", " Yes.\n", "OK!", "y", "oui", "ja"])
-def test_yes_is_yes(text: str) -> None:
-    assert Answer("US-001", text).is_yes
-
-
-@pytest.mark.parametrize("text", ["", "no", "yes, but with OAuth", "yesterday", "not ok"])
-def test_all_else_is_a_remark(text: str) -> None:
-    assert not Answer("US-001", text).is_yes
+def test_a_record_that_is_not_there_is_empty_and_only_yes_is_yes() -> None:
+    workflows: list[dict[str, object]] = [{}, {"steps": None}, {"steps": {"spec": None}}, {"approvals": []}]
+    for raw in ({}, *({"workflow": workflow} for workflow in workflows)):
+        found = Prd.of({"userStories": [], **raw})
+        assert (found.step("spec"), found.approvals) == ({}, ())
+    for text in ("yes", " Yes.\n", "OK!", "y", "oui", "ja"):
+        assert Answer("US-001", text).is_yes
+    for text in ("", "no", "yes, but with OAuth", "yesterday", "not ok"):
+        assert not Answer("US-001", text).is_yes

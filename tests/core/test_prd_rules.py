@@ -30,13 +30,22 @@ def the_problem(document: dict[str, Any], **options: Any) -> Problem:
     return found[0]
 
 
-@pytest.mark.parametrize("story_id", ["a..b", "a.", "a.lock", "a\n", "a\x1b"])
+NO_BRANCHES = [
+    "a..b", "-a", "/a", "a/", "a//b", "a b", "a~1", "a.lock", ".a", "a/.b", "HEAD", "@{1}", "@", "a\n", ""
+]  # fmt: skip
+
+
 @pytest.mark.fault("I3x")
-def test_an_id_that_git_cannot_name_a_ref_after_is_refused(story_id: str) -> None:
-    (problem,) = prd_problems(prd(story(story_id)))
-    assert problem.path == ("userStories", 0, "id")
-    assert "without '..' and without '.' or '.lock' at the end" in problem.message
-    assert problem.message.isprintable()
+def test_an_id_or_a_branch_that_git_does_not_take_is_refused() -> None:
+    for story_id in ("a..b", "a.", "a.lock", "a\n", "a\x1b"):
+        (problem,) = prd_problems(prd(story(story_id)))
+        assert problem.path == ("userStories", 0, "id")
+        assert "without '..' and without '.' or '.lock' at the end" in problem.message
+        assert problem.message.isprintable()
+    for name in NO_BRANCHES:
+        (problem,) = prd_problems(prd(branchName=name))
+        assert problem.path == ("branchName",)
+        assert problem.message.endswith("must be a name that Git takes for a branch, such as ralph/login")
 
 
 @pytest.mark.parametrize("written", ["us-001", " US-001"])
@@ -72,16 +81,6 @@ def test_a_circle_is_found_exactly_when_there_is_one(edges: list[list[int]]) -> 
         for story_id in free:
             del left[story_id]
     assert bool(problems(prd(*stories))) is bool(left)
-
-
-@pytest.mark.parametrize(
-    "name", ["a..b", "-a", "/a", "a/", "a//b", "a b", "a~1", "a.lock", ".a", "a/.b", "HEAD", "@{1}", "@", "a\n", ""]
-)
-@pytest.mark.fault("I3x")
-def test_what_git_does_not_take_as_a_branch_is_refused(name: str) -> None:
-    (problem,) = prd_problems(prd(branchName=name))
-    assert problem.path == ("branchName",)
-    assert problem.message.endswith("must be a name that Git takes for a branch, such as ralph/login")
 
 
 ODD_NAMES = st.lists(

@@ -133,7 +133,13 @@ def test_tests_are_known_by_name(runner: str) -> None:
     assert found.tests == NAMED[runner][1]
 
 
-def test_the_tests_that_a_c_project_fails_are_named() -> None:
+def test_tests_are_known_by_number_and_other_output_tells_nothing() -> None:
+    for output, counts in NUMBERED.values():
+        found = read_output(output)
+        assert found is not None, output
+        assert (found.tests, found.counts) == ({}, counts)
+    for output in ("", "all is well\n", "ok  \tcalc\t0.002s\n", "Found 0 errors.\n"):
+        assert read_output(output) is None
     assert failing_tests(NAMED["ctest"][0]) == ("fails", "never built", "slow one")
     assert failing_tests(NAMED["googletest"][0]) == ("Calc.Subs",)
 
@@ -150,18 +156,6 @@ def test_a_check_that_runs_in_a_folder_names_its_tests_from_the_root() -> None:
     alone = ["--maxfail=0", "--continue-on-collection-errors"]
     assert narrowed(words, ["back end/tests/test_a.py"], is_there) == [*words[:-1], *alone, "tests/test_a.py"]
     assert narrowed(words, ["tests/test_a.py"], is_there) is None  # it is not this check's
-
-
-@pytest.mark.parametrize("runner", NUMBERED)
-def test_tests_are_known_by_number(runner: str) -> None:
-    found = read_output(NUMBERED[runner][0])
-    assert found is not None
-    assert (found.tests, found.counts) == ({}, NUMBERED[runner][1])
-
-
-@pytest.mark.parametrize("output", ["", "all is well\n", "ok  \tcalc\t0.002s\n", "Found 0 errors.\n"])
-def test_other_output_tells_nothing(output: str) -> None:
-    assert read_output(output) is None
 
 
 @given(st.text())

@@ -66,14 +66,14 @@ NOBODY = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [*((p, Steers.AGENTS) for p in AGENTS), *((p, Steers.PEOPLE) for p in PEOPLE), *((p, Steers.CI) for p in CI),
-     *((p, None) for p in NOBODY)],
-)  # fmt: skip
-def test_whom_a_file_steers(path: str, expected: Steers | None) -> None:
-    assert steers(path) is expected
-    assert bool(read_before(path)) is (expected is not None)
+STEERED = {Steers.AGENTS: AGENTS, Steers.PEOPLE: PEOPLE, Steers.CI: CI, None: NOBODY}
+
+
+@pytest.mark.parametrize("expected", STEERED)
+def test_whom_a_file_steers(expected: Steers | None) -> None:
+    for path in STEERED[expected]:
+        assert (path, steers(path)) == (path, expected)
+        assert bool(read_before(path)) is (expected is not None)
 
 
 @given(st.text(max_size=40))
@@ -81,13 +81,9 @@ def test_any_path_is_looked_at_in_any_folder_and_case(path: str) -> None:
     assert steers(path) is None or steers(f"sub/{path}") is steers(path)
 
 
-def test_a_finding_says_by_when_a_file_should_be_read() -> None:
+def test_a_finding_says_by_when_a_file_should_be_read_and_evidence_holds_few_of_them() -> None:
     (found,) = steering_findings(["src/a.py", "Makefile"])
-
     assert (found.kind, found.what) == (Kind.STEERING, "Makefile (read it before you run make)")
-
-
-def test_evidence_holds_few_of_them() -> None:
     assert len(steering_files([f"{n}/Makefile" for n in range(50)])) == 20
 
 

@@ -52,15 +52,12 @@ def test_a_document_that_asks_for_more_than_a_command_can_is_no_change(forged: d
     assert Change.of([forged]) is None
 
 
-def test_a_story_is_not_added_twice_under_one_id() -> None:
+def test_a_story_is_not_added_twice_under_one_id_and_a_change_of_one_that_is_gone_does_not_fit() -> None:
     change = Change(Verb.ADD, "US-002", {"title": "Sign out"})
     once = changed(plan(), "login", change).prd
     with pytest.raises(Conflict, match="there is a story US-002 already"):
         changed(once, "login", change)
     assert changed(once, "login", Change(Verb.ADD, given={"title": "More"})).story == "US-003"
-
-
-def test_a_change_of_a_story_that_is_gone_does_not_fit() -> None:
     for verb in (Verb.START, Verb.FAIL, Verb.RESET):
         with pytest.raises(NotFound, match="US-009"):
             changed(plan(), "login", Change(verb, "US-009"))

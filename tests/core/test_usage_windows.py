@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import pytest
 from hypothesis import given
 
 from ralphy.agents.claude.stream import Transcript
@@ -29,18 +28,13 @@ def test_all_windows_are_read_and_each_ends_with_its_reset() -> None:
     assert list(noted_windows(limit, 9000.0)) == []
 
 
-@pytest.mark.parametrize(
-    ("window", "is_worth"),
-    [(Window("a", 0.2, None), False), (Window("a", 0.75, None), True), (Window("a", 0.2, None, True), True),
-     (Window("a", None, None), False), (Window("a", None, None, True), True)],
-)  # fmt: skip
-def test_a_window_is_worth_a_warning_when_the_provider_warns_or_most_of_it_is_used(
-    window: Window, is_worth: bool
-) -> None:
-    assert window.is_worth_a_warning is is_worth
-
-
-def test_a_line_of_an_older_version_names_one_window() -> None:
+def test_a_window_is_worth_a_warning_when_the_provider_warns_or_most_of_it_is_used() -> None:
+    """A line of an older version names one window."""
+    for window, is_worth in (
+        (Window("a", 0.2, None), False), (Window("a", 0.75, None), True), (Window("a", 0.2, None, True), True),
+        (Window("a", None, None), False), (Window("a", None, None, True), True),
+    ):  # fmt: skip
+        assert window.is_worth_a_warning is is_worth
     limit = {"status": "allowed_warning", "kind": "five_hour", "utilization": 0.96, "resets_at": 2000.0}
     assert list(noted_windows(limit, 1000.0)) == [Window("five_hour", 0.96, 2000.0, True)]
     assert list(noted_windows({**limit, "status": "allowed"}, 1000.0)) == []
