@@ -14,7 +14,6 @@ import pytest
 
 from ralphy.processes.command import RUN_MARKER
 from tests.conftest import RunGit, is_gone, why_no_sandbox
-from tests.doubles.messages_api import Asked
 from tests.e2e.claude_cli import expected, real_claude, with_subscription
 from tests.e2e.greetings import GREET, GREETING, STORIES, TEST_GREET
 from tests.e2e.project import BRANCH, Project, with_claude
@@ -45,11 +44,6 @@ def quick_check(git_repo: Path, git: RunGit) -> None:
 def usage_limit(resets_in_s: int) -> dict[str, Any]:
     unified = {"status": "rejected", "reset": f"@+{resets_in_s}", "representative-claim": "five_hour"}
     return {"status": 429, "headers": {f"anthropic-ratelimit-unified-{k}": v for k, v in unified.items()}}
-
-
-def begins_a_run(asked: Asked) -> bool:
-    """Whether the model has said nothing yet. How many messages come before its first differs between versions."""
-    return not any(message["role"] == "assistant" for message in (asked.body or {})["messages"])
 
 
 def subscribed(project: Project) -> Project:

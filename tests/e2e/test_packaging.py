@@ -79,17 +79,12 @@ def test_make_alone_lists_its_targets() -> None:
     assert {"setup", "test", "fast", "lint", "type", "check", "demo", "bench", "docs", "tools", "wheel"} <= listed
 
 
-def test_make_n_shows_the_commands_and_runs_nothing(tmp_path: Path) -> None:
+def test_make_n_shows_the_commands_and_an_old_python_is_said_before_anything_is_made(tmp_path: Path) -> None:
     for name in SETUP_NEEDS:
         (tmp_path / name).touch()
     said = run("make", "-f", ROOT / "Makefile", "-n", "demo", "AGENT=claude", cwd=tmp_path).stdout
     assert "-m ralphy demo --agent claude" in said
     assert {path.name for path in tmp_path.iterdir()} == SETUP_NEEDS
-
-
-def test_a_python_that_is_too_old_is_said_before_anything_is_made(tmp_path: Path) -> None:
-    for name in SETUP_NEEDS:
-        (tmp_path / name).touch()
     done = subprocess.run(
         ["make", "-f", ROOT / "Makefile", "setup", "PYTHON="], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -71,11 +71,21 @@ def repo(tmp_path: Path) -> Repository:
     return repository
 
 
-def test_make_loop_runs_the_feature_or_leaves_the_choice_to_ralphy(repo: Repository) -> None:
+def test_targets_run_ralphy_with_the_feature_or_leave_the_choice_to_it(repo: Repository) -> None:
     done = repo.make("loop", "FEATURE=login")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert repo.make("loop").returncode == 0
     assert repo.calls() == [["loop", "login"], ["loop"]]
+    for target in ("status", "approve", "reject", "watch", "why"):
+        assert repo.make(target, "FEATURE=login").returncode == 0
+        assert repo.make(target, CODE="3").returncode == 2
+        assert repo.calls()[-2:] == [[target, "login"], [target]]
+    repo.make("reject", "FEATURE=login", 'MESSAGE=it\'s too large; split $(no) `this`, "please"')
+    assert repo.calls()[-1] == ["reject", "login", "-m", 'it\'s too large; split $(no) `this`, "please"']
+    for name in ("a b", "it's", "$(touch x)", "a;touch x", "a,b", '"q"', "*", "a#b"):
+        repo.make("loop", f"FEATURE={name}")
+        assert repo.calls()[-1] == ["loop", name]
+    assert not (repo.root / "x").exists()
 
 
 def test_make_n_prints_the_command_and_runs_nothing(repo: Repository) -> None:
@@ -84,25 +94,6 @@ def test_make_n_prints_the_command_and_runs_nothing(repo: Repository) -> None:
     assert done.returncode == 0
     assert "ralphy loop 'login' ||" in done.stdout and "ralphy loop 'login' --to spec" in done.stdout
     assert repo.calls() == []
-
-
-def test_the_other_targets_pass_through(repo: Repository) -> None:
-    for target in ("status", "approve", "reject", "watch", "why"):
-        assert repo.make(target, "FEATURE=login").returncode == 0
-        assert repo.make(target, CODE="3").returncode == 2
-        assert repo.calls()[-2:] == [[target, "login"], [target]]
-
-
-def test_a_rejection_carries_its_reason(repo: Repository) -> None:
-    repo.make("reject", "FEATURE=login", 'MESSAGE=it\'s too large; split $(no) `this`, "please"')
-    assert repo.calls() == [["reject", "login", "-m", 'it\'s too large; split $(no) `this`, "please"']]
-
-
-def test_odd_names_reach_ralphy_as_they_are(repo: Repository) -> None:
-    for name in ("a b", "it's", "$(touch x)", "a;touch x", "a,b", '"q"', "*", "a#b"):
-        repo.make("loop", f"FEATURE={name}")
-        assert repo.calls()[-1] == ["loop", name]
-    assert not (repo.root / "x").exists()
 
 
 def codes_shown(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -156,7 +147,10 @@ def test_the_specification_is_a_target(repo: Repository) -> None:
         assert "docs/features/login/SPEC.md is not there yet: `ralphy why login`" in done.stderr
 
 
-def test_a_specification_newer_than_its_requirements_is_up_to_date(repo: Repository) -> None:
+def test_a_specification_is_made_where_requirements_are_newer_and_the_report_is_always_asked_for(
+    repo: Repository,
+) -> None:
+    assert repo.make("docs/features/nope/SPEC.md").returncode == 2  # without requirements there is no rule
     prd = repo.write("docs/features/login/PRD.md")
     spec = repo.write("docs/features/login/SPEC.md")
     os.utime(prd, (1, 1))
@@ -164,18 +158,10 @@ def test_a_specification_newer_than_its_requirements_is_up_to_date(repo: Reposit
     os.utime(spec, (0, 0))
     assert repo.make("docs/features/login/SPEC.md").returncode == 0
     assert len(repo.calls()) == 1
-
-
-def test_without_requirements_there_is_no_rule(repo: Repository) -> None:
-    assert repo.make("docs/features/nope/SPEC.md").returncode == 2
-    assert repo.calls() == []
-
-
-def test_the_report_is_always_asked_for(repo: Repository) -> None:
     report = repo.write("docs/features/login/QA_REPORT.md")
     os.utime(report, (2**31, 2**31))
     assert repo.make("docs/features/login/QA_REPORT.md", CODE="10").returncode == 0
-    assert repo.calls() == [["loop", "login", "--to", "qa"]]
+    assert repo.calls()[1:] == [["loop", "login", "--to", "qa"]]
 
 
 @pytest.mark.parametrize("file", ["SPEC.md", "QA_REPORT.md"])
@@ -191,7 +177,8 @@ def test_a_rule_that_fails_or_is_interrupted_leaves_its_file_alone(file: str, re
     assert path.read_text() == "made"
 
 
-def test_the_default_goal_stays_the_persons(repo: Repository) -> None:
+def test_the_default_goal_stays_the_persons_and_any_makefile_can_include_it(repo: Repository) -> None:
+    assert (repo.make().returncode, repo.calls()) == (2, [])  # the include alone has none
     for makefile in (
         "mine: ; @echo mine\n-include .ralphy/ralphy.mk\n",
         "-include .ralphy/ralphy.mk\nmine: ; @echo mine\n",
@@ -199,10 +186,10 @@ def test_the_default_goal_stays_the_persons(repo: Repository) -> None:
         repo.write("Makefile", makefile)
         assert repo.make().stdout == "mine\n"
     assert repo.calls() == []
-
-
-def test_the_include_alone_has_no_default_goal(repo: Repository) -> None:
-    assert (repo.make().returncode, repo.calls()) == (2, [])
+    repo.write("Makefile", ".RECIPEPREFIX = >\n.ONESHELL:\nmine:\n>@echo mine\n-include .ralphy/ralphy.mk\n")
+    assert repo.make("mine").stdout == "mine\n"
+    assert repo.make("loop", CODE="10").returncode == 0
+    assert repo.calls() == [["loop"]]
 
 
 def test_targets_can_be_left_out(repo: Repository) -> None:
@@ -222,21 +209,11 @@ def test_the_features_may_lie_elsewhere_and_the_command_be_another(repo: Reposit
     assert repo.calls() == [["-q", "loop", "login", "--to", "spec"]]
 
 
-def test_a_makefile_with_another_recipe_prefix_and_one_shell_includes_it_too(repo: Repository) -> None:
-    repo.write("Makefile", ".RECIPEPREFIX = >\n.ONESHELL:\nmine:\n>@echo mine\n-include .ralphy/ralphy.mk\n")
-    assert repo.make("mine").stdout == "mine\n"
-    assert repo.make("loop", CODE="10").returncode == 0
-    assert repo.calls() == [["loop"]]
-
-
-def test_nothing_in_it_is_undefined_or_needs_a_newer_make(repo: Repository) -> None:
+def test_nothing_in_it_is_undefined_or_needs_a_newer_make_and_help_lists_the_targets(repo: Repository) -> None:
     done = repo.make("--warn-undefined-variables", "-n", "loop", "reject", "status", "ralphy-help")
     assert done.stderr == ""
     text = (repo.root / ".ralphy/ralphy.mk").read_text(encoding="utf-8")
     newer = ("!=", "::=", ".ONESHELL", "$(file", "undefine ", "private ", "endef")  # than 3.81
     assert not any(word in text for word in newer)
-
-
-def test_help_lists_the_targets(repo: Repository) -> None:
     said = repo.make("ralphy-help").stdout
     assert "loop status approve reject watch why prove" in said and "docs/features/name/SPEC.md" in said
