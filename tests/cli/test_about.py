@@ -22,23 +22,17 @@ def test_without_a_terminal_the_bare_word_prints_the_help_and_is_no_error(capfd:
     assert said.out.startswith("Usage: ralphy") and said.err == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [(["help"], "Usage: ralphy [OPTIONS] COMMAND"), (["help", "loop"], "ralphy loop"),
-     (["help", "story", "add"], "ralphy story add"), (["version"], f"ralphy {__version__}")],
-)  # fmt: skip
-def test_what_ralphy_says_of_itself(words: list[str], told: str, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 0
-    assert told in capfd.readouterr().out.splitlines()[0]
+TOLD = {"help": "Usage: ralphy [OPTIONS] COMMAND", "help loop": "ralphy loop", "help story add": "ralphy story add",
+        "version": f"ralphy {__version__}"}  # fmt: skip
 
 
-def test_the_completion_of_a_shell_asks_ralphy(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_ralphy_says_of_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    for words, told in TOLD.items():
+        assert main(words.split()) == 0
+        assert told in capfd.readouterr().out.splitlines()[0]
     for shell in ("bash", "zsh", "fish"):
         assert main(["completion", shell]) == 0
         assert f"_RALPHY_COMPLETE={shell}_complete" in capfd.readouterr().out
-
-
-def test_help_for_a_command_that_does_not_exist_is_not_found(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "stories"]) == 2
     said = capfd.readouterr().err
     assert "no command 'stories'" in said and "did you mean 'story'?" in said

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +21,9 @@ from ralphy.cli.output import Output
 from ralphy.documents.questions import answered, answers, asked
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.secrets.known_values import values_of
-from tests.cli.conftest import Bell, Call, Make
-from tests.engine.building import PATIENCE_S, Project, reports, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Make
+from tests.engine.building import PATIENCE_S, Project, build, reports, story, works
+from tests.engine.nights import played_once
 
 
 def called(project: Project) -> Invocation:
@@ -36,13 +38,18 @@ async def until(shown: AsyncIterator[Board], is_it: Callable[[Board], bool]) -> 
     raise AssertionError("the boards have ended")
 
 
-@pytest.fixture
-def at_qa(made: Make) -> tuple[Project, Call]:
-    """Two stories landed, and the review waits for a person."""
-    project, call = made(story("US-001"), story("US-002", dependsOn=["US-001"]), gates={"spec": "auto", "qa": "human"})
+@played_once
+def reviewed(place: Path) -> Project:
+    project = build(place, story("US-001"), story("US-002", dependsOn=["US-001"]))
     project.play(stories={"*": [works()]}, qa=[reports()])
     assert project.loop().code == 10
-    return project, call
+    return project
+
+
+@pytest.fixture
+def at_qa(reviewed: Project, call_in: CallIn) -> tuple[Project, Call]:
+    """Two stories landed, and the review waits for a person."""
+    return reviewed, call_in(reviewed)
 
 
 def test_the_board_has_what_status_and_report_say(
@@ -129,18 +136,13 @@ def test_an_answer_goes_below_its_question_and_nowhere_else(at_qa: tuple[Project
     assert [one.step for one in answers(project.read("QUESTIONS.md"))] == ["", "spec"]
 
 
-def test_a_feature_that_does_not_exist_is_not_found(made: Make) -> None:
-    _, call = made(story("US-001"))
+def test_a_feature_that_does_not_exist_is_not_found_and_the_missing_extra_is_a_hint(made: Make) -> None:
+    project, call = made(story("US-001"))
     assert call("dashboard", "nosuch")[0] == 2
-
-
-@pytest.mark.parametrize("lacks", ["starlette", "uvicorn"])
-def test_the_missing_extra_is_a_hint(made: Make, lacks: str) -> None:
-    project, _ = made(story("US-001"))
-    program = (
-        f"import sys; sys.modules['{lacks}'] = None\nfrom ralphy.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    )
-    done = subprocess.run([sys.executable, "-P", "-c", program, "dashboard"], cwd=project.repo, check=False,
-                          env={**project.env, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 5
-    assert "pip install '.[web]'" in done.stderr and "Traceback" not in done.stderr
+    for lacks in ("starlette", "uvicorn"):
+        program = f"import sys; sys.modules['{lacks}'] = None\nfrom ralphy.cli.main import main; "
+        argv = [sys.executable, "-P", "-c", f"{program}sys.exit(main(sys.argv[1:]))", "dashboard"]
+        env = {**project.env, "PYTHONPATH": os.getcwd()}
+        done = subprocess.run(argv, cwd=project.repo, check=False, env=env, capture_output=True, text=True)
+        assert done.returncode == 5
+        assert "pip install '.[web]'" in done.stderr and "Traceback" not in done.stderr

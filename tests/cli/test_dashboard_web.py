@@ -24,7 +24,8 @@ from ralphy.documents.questions import answers, asked
 from tests.cli.chromium import Chromium, why_no_chromium
 from tests.cli.conftest import Make
 from tests.cli.dashboard_pictures import served
-from tests.engine.building import PATIENCE_S, ROOT, Project, reports, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, build, reports, story, works
+from tests.engine.nights import played_once
 
 
 class Site:
@@ -73,16 +74,21 @@ class Stream:
         self._socket.close()
 
 
-@pytest.fixture
-def site(made: Make) -> Iterator[Site]:
-    project, _ = made(story("US-001"), gates={"spec": "auto", "qa": "human"})
+@played_once
+def reviewed(place: Path) -> Project:
+    project = build(place, story("US-001"))
     project.play(stories={"*": [works()]}, qa=[reports()])
     assert project.loop().code == 10
-    call = Invocation(project.repo, Output(quiet=True))
+    return project
+
+
+@pytest.fixture
+def site(reviewed: Project) -> Iterator[Site]:
+    call = Invocation(reviewed.repo, Output(quiet=True))
     with bound(0) as listening:
         page = Dashboard(call, listening.getsockname()[1], ["Ralphy.Example.org"])
         with served(page, listening):
-            yield Site(project, page)
+            yield Site(reviewed, page)
 
 
 def test_only_who_knows_the_token_and_comes_from_the_page_itself_is_answered(site: Site) -> None:

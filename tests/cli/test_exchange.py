@@ -84,7 +84,9 @@ def forge() -> Iterator[GitHubApi]:
 
 @pytest.mark.real_gh
 @pytest.mark.skipif(find_gh() is None, reason="gh is not installed (the dev extra brings it)")
-def test_issues_of_github_are_imported(made: Make, forge: GitHubApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_issues_of_github_are_imported_and_those_that_cannot_be_read_say_why(
+    made: Make, forge: GitHubApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project, call = made(story("US-001"))
     for name, setting in gh_environment(forge).items():
         monkeypatch.setenv(name, setting)
@@ -108,16 +110,8 @@ def test_issues_of_github_are_imported(made: Make, forge: GitHubApi, monkeypatch
     assert [row["id"] for row in every] == ["GH-7", "GH-8", "GH-12", "GH-300"]  # on two pages
     assert "next: ralphy plan reset-a-password" in call("import", "github:acme/widget#12", "--dry-run")[1]
 
-
-@pytest.mark.real_gh
-@pytest.mark.skipif(find_gh() is None, reason="gh is not installed (the dev extra brings it)")
-def test_issues_that_cannot_be_read_say_why(made: Make, forge: GitHubApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, call = made(story("US-001"))
-    for name, setting in gh_environment(forge).items():
-        monkeypatch.setenv(name, setting)
-    assert call("import", "github:acme/widget#99")[0] == ExitCode.NOT_FOUND
-    assert call("import", "github:acme/widget", "--label", "nobody")[0] == ExitCode.NOT_FOUND
-    assert call("import", "github:acme/other")[0] == ExitCode.NOT_FOUND
+    for words in (["github:acme/widget#99"], ["github:acme/widget", "--label", "nobody"], ["github:acme/other"]):
+        assert (words, call("import", *words)[0]) == (words, ExitCode.NOT_FOUND)
     assert call("import", "github:acme")[0] == ExitCode.INVALID
     assert call("import", "TODO.md", "--label", "ready")[0] == ExitCode.INVALID
     monkeypatch.setenv("GH_TOKEN", "bad")

@@ -32,10 +32,6 @@ def pool(git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     made.close()
 
 
-def test_without_lanes_that_is_said(call: Call) -> None:
-    assert call("lanes")[:2] == (0, "there are no lanes\n")
-
-
 def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) -> None:
     code, out, _ = call("lanes")
     assert code == 0
@@ -48,13 +44,17 @@ def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) ->
     assert facts == {"name": "1", "feature": "login", "story": "US-003", "kept": "the story failed", "pid": None}
 
 
-def test_a_named_lane_goes(pool: Pool, call: Call) -> None:
+def test_a_named_lane_goes_and_without_lanes_that_is_said(pool: Pool, call: Call) -> None:
+    assert call("lanes", "--rm", "1", "--all")[0] == 3
+    assert len(pool.listed()) == 2
     code, out, _ = call("lanes", "--rm", "1")
     assert (code, out.splitlines()[0]) == (0, "deleted 1 lane: 3 MB freed")
     assert [lane.name for lane in pool.listed()] == ["clean-1"]
     code, _, err = call("lanes", "--rm", "1")
     assert code == 2
     assert "there is no lane 1" in err
+    assert call("lanes", "--all")[0] == 0
+    assert call("lanes")[:2] == (0, "there are no lanes\n")
 
 
 def test_a_lane_in_use_stays(pool: Pool, call: Call, git_repo: Path) -> None:
@@ -103,11 +103,6 @@ def test_gc_deletes_the_lanes_of_a_removed_worktree_alone(left_over: Path, pool:
     assert "removed 1 lane" in out
     assert not left_over.exists()
     assert [lane.name for lane in pool.listed()] == ["1", "clean-1"]
-
-
-def test_names_and_all_exclude_each_other(pool: Pool, call: Call) -> None:
-    assert call("lanes", "--rm", "1", "--all")[0] == 3
-    assert len(pool.listed()) == 2
 
 
 def test_prune_deletes_the_lanes_of_checkouts_that_no_longer_exist(

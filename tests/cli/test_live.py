@@ -51,7 +51,7 @@ def test_a_night_of_three_lanes_on_a_terminal_of_80_columns() -> None:
     ]
 
 
-def test_a_night_of_three_lanes_on_a_terminal_of_200_columns() -> None:
+def test_a_night_of_three_lanes_on_a_terminal_of_200_columns_and_on_few_lines() -> None:
     assert shown(the_night(), 199, 25) == [
         "─" * 199,
         "login █████████████xxxx▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░ 4 of 12, 1 failed   1 h 12 min   ETA 27 min to 1 h 3 min",
@@ -62,20 +62,17 @@ def test_a_night_of_three_lanes_on_a_terminal_of_200_columns() -> None:
         "  $3.12 of $20.00   tokens: 1.2k in, 45.7k out, 2.1M cache read, 301k cache write   37 runs left   "
         "81% of five_hour (reset in 2 h)   circuit breaker: HALF_OPEN",
     ]
+    assert len(shown(the_night(), 79, 6)) == 6
+    assert shown(the_night(), 79, 7)[2:4] == [  # what has no room is counted
+        "  US-006 attempt 1   12:42   41 tool calls   running: uv run pytest -q tests/t…",
+        "  and 2 more agents",
+    ]
 
 
 @pytest.mark.parametrize("name", pictures())
 def test_the_pictures_of_the_documents_are_drawn_from_the_code(name: str) -> None:
     committed = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
     assert committed == pictures()[name], f"docs/pictures/{name} is out of date: run `make pictures`"
-
-
-def test_on_few_lines_what_has_no_room_is_counted() -> None:
-    assert len(shown(the_night(), 79, 6)) == 6
-    assert shown(the_night(), 79, 7)[2:4] == [
-        "  US-006 attempt 1   12:42   41 tool calls   running: uv run pytest -q tests/t…",
-        "  and 2 more agents",
-    ]
 
 
 def test_what_is_waited_for_is_told() -> None:

@@ -80,7 +80,10 @@ def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make) -> None:
         assert [json.loads(line) for line in shown.splitlines()]
 
 
+@pytest.mark.fault("A10")
+@pytest.mark.attempt(56)
 def test_raw_lines_are_as_the_agent_wrote_them_and_as_json_every_line_is_an_object(made: Make) -> None:
+    """What a terminal would obey is not sent, and an agent that only complained on stderr is heard."""
     project, call = made(story("US-001"))
     folder = a_run(project, "20260101T000000-00000001-story-US-001", "a")
     rows = call.lines("logs")
@@ -94,21 +97,15 @@ def test_raw_lines_are_as_the_agent_wrote_them_and_as_json_every_line_is_an_obje
     assert call("logs", "--raw")[1] == (folder / "stream.ndjson").read_text()
     assert call("logs", "--raw", "--tail", "1")[1] == "not json\n"
 
-
-@pytest.mark.fault("A10")
-@pytest.mark.attempt(56)
-def test_what_a_terminal_would_obey_is_not_sent(made: Make) -> None:
-    project, call = made(story("US-001"))
-    a_run(project, "20260101T000000-00000001-spec", "so \\u001b]0;owned\\u0007far \\u009b31mred")
+    folder = a_run(project, "20260101T000000-00000002-spec", "so \\u001b]0;owned\\u0007far \\u009b31mred", order=1)
+    (folder / "stderr.log").write_text("Traceback: no such model")
     _, out, _ = call("logs")
     assert "\x1b" not in out
     assert "\x9b" not in out
     assert "so far red\n" in out
+    assert "  stderr    Traceback: no such model\n" in out
 
-
-def test_a_line_has_the_time_that_the_agent_gave_it_and_its_colour(made: Make) -> None:
-    project, call = made(story("US-001"))
-    folder = a_run(project, "20260101T000000-00000001-story-US-001")
+    folder = a_run(project, "20260101T000000-00000003-story-US-001", order=2)
     for stamp in ("2026-11-22T12:39:08.895Z", "soon", "9999-12-31T23:59:59-23:59"):
         line = (STREAM % stamp).replace("{", f'{{"timestamp":"{stamp}",', 1)
         with (folder / "stream.ndjson").open("a", encoding="utf-8") as stream:
@@ -118,13 +115,6 @@ def test_a_line_has_the_time_that_the_agent_gave_it_and_its_colour(made: Make) -
     assert shown[1] == f"\x1b[2m  {at} text      2026-11-22T12:39:08.895Z\x1b[0m"
     assert shown[2] == "\x1b[2m  text      soon\x1b[0m" and shown[0].startswith("\x1b[1m==> US-001")
     assert [row.get("at") for row in call.lines("logs")[1:3]] == [1795351148.895, None]
-
-
-def test_an_agent_that_only_complained_on_stderr_is_heard(made: Make) -> None:
-    project, call = made(story("US-001"))
-    folder = a_run(project, "20260101T000000-00000001-spec")
-    (folder / "stderr.log").write_text("Traceback: no such model")
-    assert "  stderr    Traceback: no such model\n" in call("logs")[1]
 
 
 @contextmanager
@@ -183,8 +173,10 @@ def broken_once(healed: Project, call_in: CallIn) -> tuple[Project, Call]:
     return healed, call_in(healed)
 
 
-def test_attempts_are_listed_with_why_they_did_not_count(broken_once: tuple[Project, Call]) -> None:
-    _, call = broken_once
+def test_attempts_are_listed_with_why_they_did_not_count_and_shown_as_a_patch(
+    broken_once: tuple[Project, Call],
+) -> None:
+    project, call = broken_once
     assert call.json("story", "show", "US-001")[1]["kept_attempts"] == ["refs/ralphy/login/US-001/attempt-1"]
     code, value = call.json("attempts")
     assert code == 0
@@ -197,6 +189,16 @@ def test_attempts_are_listed_with_why_they_did_not_count(broken_once: tuple[Proj
     assert "refs/ralphy/login/US-001/attempt-1" in out
     code, value = call.json("attempts", "US-002")
     assert (code, value["error"]["hint"]) == (2, "did you mean US-001?")
+
+    for words in (("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)):
+        code, out, _ = call("attempts", "diff", *words)
+        assert code == 0
+        assert "+++ b/src/us_001.py\n" in out
+        assert "+BROKEN = 1\n" in out
+        assert call.json("attempts", "diff", *words)[1]["diff"] == out
+    assert_clean(project)
+    code, value = call.json("attempts", "diff", "US-001", "7")
+    assert (code, value["error"]["hint"]) == (2, "there are: 1")
 
 
 def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_counted_anew(made: Make) -> None:
@@ -213,19 +215,6 @@ def test_the_log_names_a_kept_attempt_as_the_list_does_also_when_attempts_are_co
     out = call("attempts", "US-001")[1]
     assert "US-001 attempt 1  " in out and "US-001 attempt 2 (counted as attempt 1)  " in out
     assert "BROKEN" in call("attempts", "diff", "login/US-001", "2")[1]
-
-
-def test_an_attempt_is_shown_as_a_patch_and_one_that_is_not_there_is_2(broken_once: tuple[Project, Call]) -> None:
-    project, call = broken_once
-    for words in (("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)):
-        code, out, _ = call("attempts", "diff", *words)
-        assert code == 0
-        assert "+++ b/src/us_001.py\n" in out
-        assert "+BROKEN = 1\n" in out
-        assert call.json("attempts", "diff", *words)[1]["diff"] == out
-    assert_clean(project)
-    code, value = call.json("attempts", "diff", "US-001", "7")
-    assert (code, value["error"]["hint"]) == (2, "there are: 1")
 
 
 def test_an_attempts_code_comes_back_uncommitted_and_can_go_again(made: Make) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 import yaml
 
 from ralphy.cli.commands import COMMANDS
@@ -25,19 +24,16 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "config.schema.json").re
 PRD_SCHEMA: dict[str, Any] = json.loads((ROOT / "schemas" / "prd.schema.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("page", pages())
-def test_the_committed_page_is_the_generated_one(page: str) -> None:
-    committed = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
-    assert committed == pages()[page], f"docs/reference/{page} is out of date: run `make docs`"
+def test_the_committed_page_is_the_generated_one() -> None:
+    for page, text in pages().items():
+        committed = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
+        assert committed == text, f"docs/reference/{page} is out of date: run `make docs`"
 
 
-def test_every_setting_is_on_the_page() -> None:
+def test_every_setting_is_on_the_page_and_its_example_is_a_configuration_that_loads(tmp_path: Path) -> None:
     page = render_config_reference(SCHEMA)
     assert [name for name in all_fields() if f"| `{name}` |" not in page] == []
-
-
-def test_the_example_on_the_page_is_a_configuration_that_loads(tmp_path: Path) -> None:
-    example = render_config_reference(SCHEMA).split("```yaml\n")[1].split("```")[0]
+    example = page.split("```yaml\n")[1].split("```")[0]
     (tmp_path / ".ralphy").mkdir()
     (tmp_path / ".ralphy" / "config.yaml").write_text(example, encoding="utf-8")
     settings = load(tmp_path, None, env={})
@@ -65,48 +61,29 @@ def commands() -> dict[str, click.Command]:
     return found
 
 
-def test_every_command_and_option_is_on_the_page() -> None:
+def test_every_command_says_what_it_does_and_shows_how() -> None:
+    """On its page, too, with all its options; each takes those that stand everywhere."""
     page = render_cli_reference()
+    everywhere = page.split("## On every command")[1].split("\n## ")[0]
     for words, command in commands().items():
-        if words.startswith("tasks"):
-            continue
-        section = re.split(rf"^###? ralphy {words}$", page, maxsplit=1, flags=re.M)[1].split("\n#")[0]
-        everywhere = page.split("## On every command")[1].split("\n## ")[0]
-        options = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
-        assert [name for name in options if f"`{name}`" not in section + everywhere] == []
-
-
-@pytest.mark.parametrize("words", [words for words, one in commands().items() if not isinstance(one, click.Group)])
-def test_every_command_takes_the_options_that_stand_everywhere(words: str) -> None:
-    names = {name for p in commands()[words].params if isinstance(p, click.Option) for name in p.opts}
-    assert names >= {"-C", "--json", "-q", "-v", "--no-progress", "--color"}
-
-
-@pytest.mark.parametrize("words", commands())
-def test_every_command_says_what_it_does_and_shows_how(words: str) -> None:
-    command = commands()[words]
-    assert command.help
-    assert isinstance(command, click.Group) or f"Examples:\n  ralphy {same_as(words)}" in (command.epilog or "")
-    assert all(p.help for p in command.params if isinstance(p, click.Option))
-
-
-def test_no_example_is_of_a_command_that_is_gone() -> None:
+        names = [name for p in command.params if isinstance(p, click.Option) for name in p.opts]
+        assert command.help, words
+        assert all(p.help for p in command.params if isinstance(p, click.Option)), words
+        if not isinstance(command, click.Group):
+            assert {*names} >= {"-C", "--json", "-q", "-v", "--no-progress", "--color"}, words
+            assert f"Examples:\n  ralphy {same_as(words)}" in (command.epilog or ""), words
+        if not words.startswith("tasks"):
+            section = re.split(rf"^###? ralphy {words}$", page, maxsplit=1, flags=re.M)[1].split("\n#")[0]
+            assert [name for name in names if f"`{name}`" not in section + everywhere] == [], words
     assert EXAMPLES.keys() <= commands().keys()
 
 
-def test_every_field_of_prd_json_is_on_the_page() -> None:
+def test_the_page_of_prd_json_has_every_field_links_that_lead_somewhere_and_a_valid_example() -> None:
     page = pages()["prd.md"]
     for node in (PRD_SCHEMA, *PRD_SCHEMA["$defs"].values()):
         missing = [name for name in node.get("properties", {}) if f"| `{name}`" not in page]
         assert missing == []
     assert "| `testing.removes` |" in page
-
-
-def test_the_links_of_the_prd_page_lead_somewhere() -> None:
-    page = pages()["prd.md"]
     anchors = {line.strip("# ").lower().replace(" ", "-") for line in page.splitlines() if line.startswith("#")}
     assert set(re.findall(r"\(#([a-z-]+)\)", page)) <= anchors
-
-
-def test_the_example_of_the_prd_page_is_a_valid_prd_json() -> None:
-    check_prd(pages()["prd.md"].split("```json\n")[1].split("```")[0].encode(), "the example")
+    check_prd(page.split("```json\n")[1].split("```")[0].encode(), "the example")

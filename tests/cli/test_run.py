@@ -51,28 +51,23 @@ def test_deciding_touches_nothing_at_all(made: Make) -> None:
         assert (words, everything(project.repo)) == (words, before)
 
 
-def test_a_dry_run_before_anything_was_run_leaves_no_trace(made: Make) -> None:
+def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
+    """Before anything was run it leaves no trace; watch has none."""
     project, call = made()
     before = everything(project.repo)
     for words in (("why",), ("loop", "--dry-run"), ("start", "--dry-run")):
         assert call(*words)[0] == 0
     assert everything(project.repo) == before
-
-
-def test_a_dry_run_says_what_would_be_done(made: Make) -> None:
-    _, call = made(*TWO)
+    for option in ("--dry-run", "-n", "--no-wait"):
+        code, _, err = call("watch", option)
+        assert code == 3 and option in err
+    project.plan(*TWO)
     said = call("loop", "--dry-run")[1]
     assert said.startswith(call("why")[1])
     assert said == call("plan")[1]
     value = call.json("start", "--dry-run", "Add a bridge")[1]
     assert (value["decision"], value["rests"]) == ("RunAgent", False)
     assert "add-a-bridge" in value["reason"]
-
-
-@pytest.mark.parametrize("option", ["--dry-run", "-n", "--no-wait"])
-def test_watch_has_no_options_that_mean_nothing_to_it(made: Make, option: str) -> None:
-    code, _, err = made(*TWO)[1]("watch", option)
-    assert code == 3 and option in err
 
 
 def test_the_agents_report_is_for_ralphy_and_not_on_the_screen(made: Make) -> None:
@@ -307,6 +302,11 @@ def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
 @pytest.mark.fault("M1")
 def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
     project, call = made(*TWO)
+    lock = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename}))
+    assert call("abort")[0] == 2  # it is no Ralphy that has this lock
+    lock.unlink()
     (project.repo / "docs" / "features" / "logout").mkdir()
     bell = Bell(project.repo.parent / "bell")
     project.play(stories={"*": [{"write": {"src/half.py": "HALF = 1\n"}, "run": bell.ring, "hang": True}]})
@@ -331,14 +331,6 @@ def test_abort_ends_a_run_at_once_and_leaves_nothing_behind(made: Make) -> None:
     assert call("status")[1].count("running") == 0
     project.play(stories={"*": [works()]})
     assert project.loop().runs == ["US-001", "US-002", "qa"]
-
-
-def test_abort_names_no_stranger(made: Make) -> None:
-    project, call = made(*TWO)
-    lock = project.repo / ".git" / "ralphy" / "checkouts" / "main" / "lock"
-    lock.parent.mkdir(parents=True)
-    lock.write_text(json.dumps({"pid": os.getpid(), "host": os.uname().nodename}))
-    assert call("abort")[0] == 2
 
 
 @pytest.mark.usefixtures("sandbox")

@@ -201,18 +201,16 @@ def test_a_story_that_a_person_completes_needs_no_verdict(session: Session) -> N
     assert "nothing is committed" in session.hook()["reason"]
 
 
-def test_a_loop_that_came_with_a_repository_is_nobodys(session: Session) -> None:
+def test_a_loop_that_came_with_a_repository_is_nobodys_and_what_stops_a_hook_ends_none(session: Session) -> None:
     keep_loop(session.project.repo, SessionLoop("login", "theirs", "US-001", prompt="Obey me"))
     assert session.hook() == {} and session.hook("session-start") == {}
-    session.patch.delenv("CLAUDE_CODE_SESSION_ID")
-    code, _, said = session.call("plugin", "start", "login")
-    assert code == ExitCode.INVALID and "CLAUDE_CODE_SESSION_ID is not set" in said
-
-
-def test_what_stops_a_hook_ends_no_loop(session: Session) -> None:
+    (session.project.repo / PATH).unlink()
     session.call("plugin", "start", "login")
     session.project.write("prd.json", "{")
     assert "prd.json" in session.hook()["systemMessage"] and session.loop()
+    session.patch.delenv("CLAUDE_CODE_SESSION_ID")
+    code, _, said = session.call("plugin", "start", "login")
+    assert code == ExitCode.INVALID and "CLAUDE_CODE_SESSION_ID is not set" in said
 
 
 def test_a_large_feature_is_for_agents_of_their_own_unless_it_is_said_otherwise(session: Session) -> None:

@@ -41,20 +41,16 @@ def test_steering_files_of_a_story_are_named_everywhere(made: Make) -> None:
     )
 
 
-def test_a_story_without_them_says_nothing(made: Make) -> None:
-    project, call = made(story("US-001"))
+def test_a_story_without_them_says_nothing_and_they_can_be_refused(made: Make) -> None:
+    project, call = made(story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1},
+                         verify={"steering_files": "reject"})  # fmt: skip
+    steers = {"src/us_002.py": "WORKS = 1\n", "AGENTS.md": "Agree.\n"}
+    project.play(stories={"US-001": [works()], "US-002": [works(write=steers)]})
 
-    _, _, said = call("loop", "login")
-
+    _, _, said = call("loop", "login", "--max-iterations", "1")
     assert "steer" not in said
     assert "steering" not in project.story("US-001")["evidence"]
 
-
-def test_they_can_be_refused(made: Make) -> None:
-    project, call = made(story("US-001"), limits={"max_attempts": 1}, verify={"steering_files": "reject"})
-    project.play(stories={"US-001": [works(write={"src/us_001.py": "WORKS = 1\n", "AGENTS.md": "Agree.\n"})]})
-
     call("loop", "login")
-
-    assert project.landed() == []
-    assert "AGENTS.md (read it before an agent works here)" in project.story("US-001")["execution"]["last_error"]
+    assert project.landed() == ["login/US-001"]
+    assert "AGENTS.md (read it before an agent works here)" in project.story("US-002")["execution"]["last_error"]

@@ -7,8 +7,6 @@ import re
 import time
 from typing import Any
 
-import pytest
-
 from ralphy.cli.output import Output
 from ralphy.cli.run.narrator import Narrator
 from ralphy.cli.status.moments import moment, seconds_of
@@ -63,20 +61,21 @@ def test_an_open_breaker_says_when_it_lets_a_run_through_by_the_local_clock(made
     assert re.search(rf"until:   {IN_AN_HOUR}\n", call("status")[1])
 
 
-def test_what_waits_for_no_time_has_no_until(made: Make) -> None:
+MOMENTS = {
+    0.4: "12:00:00 (in 0 s)",
+    7500.0: "14:05:00 (in 2 h 5 min)",
+    -60.0: "11:59:00 (in 0 s)",
+    86400.0: "Tue 12:00:00 (in 1 d)",
+    30 * 86400.0: "2024-01-31 12:00:00 (in 30 d)",
+}
+
+
+def test_a_moment_is_told_with_the_day_where_it_is_another_one(made: Make) -> None:
+    noon = time.mktime((2024, 1, 1, 12, 0, 0, 0, 0, -1))
+    assert {away_s: moment(noon + away_s, noon) for away_s in MOMENTS} == MOMENTS
     _, call = made(story("US-001"))
     assert call.json("why")[1]["waiting_until"] is None
     assert "until" not in call("why")[1] + call("status")[1]
-
-
-@pytest.mark.parametrize(
-    ("away_s", "said"),
-    [(0.4, "12:00:00 (in 0 s)"), (7500.0, "14:05:00 (in 2 h 5 min)"), (-60.0, "11:59:00 (in 0 s)"),
-     (86400.0, "Tue 12:00:00 (in 1 d)"), (30 * 86400.0, "2024-01-31 12:00:00 (in 30 d)")],
-)  # fmt: skip
-def test_a_moment_is_told_with_the_day_where_it_is_another_one(away_s: float, said: str) -> None:
-    noon = time.mktime((2024, 1, 1, 12, 0, 0, 0, 0, -1))
-    assert moment(noon + away_s, noon) == said
 
 
 def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal_and_once_in_a_log(made: Make) -> None:
@@ -105,6 +104,7 @@ def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal_and
 
 
 def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, capfd: Any) -> None:
+    """What is left goes by the clock that says less."""
     project, _ = made(story("US-001"))
     wait = Wait("the usage limit is reached", until=2e9)
     with open_feature(project.repo, project.path, project.env) as w:
@@ -124,11 +124,7 @@ def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, cap
             else:
                 assert err.count("still waiting") == 2 and "1 h 50 min left" in err and "1 h left" in err
 
-
-def test_what_is_left_of_a_wait_goes_by_the_clock_that_says_less(made: Make) -> None:
-    project, _ = made(story("US-001"))
-    wall, steady = [1000.0], [50.0]
-    with open_feature(project.repo, project.path, project.env) as w:
+        wall, steady = [1000.0], [50.0]
         w.clock, w.steady = lambda: wall[0], lambda: steady[0]
         assert seconds_left(w, 1600.0) == 600.0
         wall[0] -= 28800.0

@@ -17,6 +17,7 @@ CHANGING = ["CLAUDE_CODE_RETRY_WATCHDOG", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_COD
             "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "ANTHROPIC_WORK_SECRET", "API_TIMEOUT_MS"]  # fmt: skip
 
 
+def test_what_a_run_needs_is_passed_on_and_what_changes_it_held_back_unless_it_is_named() -> None:
     assert [name for name in NEEDED if not VARIABLES.is_passed(name, ())] == []
     for name in CHANGING:
         assert not VARIABLES.is_passed(name, ())
