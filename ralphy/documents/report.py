@@ -18,7 +18,7 @@ from ralphy.pipeline.nights import Moment, Past, Turn, nights_of
 from ralphy.pipeline.parts import parts_in_words
 from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import warnings_of
-from ralphy.pipeline.verification import changed_lines, is_unverified, verified_by
+from ralphy.pipeline.verification import asked_of, changed_lines, is_unverified, verified_by
 from ralphy.text.json_coerce import count_of, mapping_of, number_of
 from ralphy.text.rehearsed import is_marked
 
@@ -81,7 +81,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`state` and `next` are about what comes now; `failed`, `flagged` and `doubts` are (story, sentence).
+    """`state` and `next` are about what comes now; `failed`, `asked`, `flagged` and `doubts` are (story, sentence).
 
     `rejected` are the runs that did not count, `night` is the newest stretch of work.
     """
@@ -95,6 +95,7 @@ class Report:
     matrix: tuple[Row, ...]
     failed: tuple[tuple[str, str], ...]
     rejected: tuple[Turn, ...]
+    asked: tuple[tuple[str, str], ...]
     flagged: tuple[tuple[str, str], ...]
     doubts: tuple[tuple[str, str], ...]
     decisions: tuple[Moment, ...]
@@ -130,6 +131,7 @@ def report_of(s: Snapshot, decision: d.Decision, commits: Mapping[str, str], pas
         rejected=tuple(
             sorted((turn for turn in past.turns if turn.is_rejected), key=lambda turn: (turn.of, turn.began))
         ),
+        asked=tuple((story.id, said) for story in done if (said := asked_of(mapping_of(story.raw.get("evidence"))))),
         flagged=tuple((story.id, _line(said)) for story in done for said in warnings_of(story)),
         doubts=tuple(_doubts(s, done)),
         decisions=(*past.decisions, *_reviewed(s.qa)),

@@ -155,10 +155,9 @@ class Landed(Event):
     cost_usd: Annotated[float, "dollars, all attempts"]
     verified: Annotated[bool, "at least one check found something to run"]
     flagged: Annotated[tuple[str, ...], "what a reader should know although it counts"] = ()
-    check_runs: Annotated[int, "how often all checks were run on the work of this attempt"] = 0
-    old_test_runs: Annotated[int, "how often a check was run on the old versions of edited tests"] = 0
-    red_first_runs: Annotated[int, "how often a check was run with the story's tests on the code of before"] = 0
-    red_first: Annotated[int, "how many tests failed there, and pass with the story"] = 0
+    whole_runs: Annotated[int, "how often checks were run as they stand, for this attempt"] = 0
+    narrowed_runs: Annotated[int, "how often a check was run on a few files of tests alone"] = 0
+    red_first: Annotated[int, "how many tests fail without the story's code, and pass with it"] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

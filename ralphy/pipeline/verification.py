@@ -11,6 +11,15 @@ from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of
 
 _MOST_NAMED = 8
+# What a run of a check was asked, as people say it; in the order in which it is told.
+_ASKED = {
+    "candidate": "the checks",
+    "again": "failures once more",
+    "probe": "tests that are made to fail",
+    "acceptance_tests": "acceptance tests",
+    "old_tests": "old versions of edited tests",
+    "red_first": "its tests without its code",
+}
 
 
 def was_verified(evidence: Mapping[str, Any]) -> bool:
@@ -53,3 +62,21 @@ def verified_by(evidence: Mapping[str, Any]) -> str:
     if evidence and not was_verified(evidence):
         said = f"unverified: no tests ran ({said})" if said else "unverified: no checks ran"
     return ", ".join(part for part in (said, number_of_tests(evidence)) if part)
+
+
+def runs_in_words(runs: Mapping[str, Any]) -> str:
+    """`1 whole run, 3 narrowed`."""
+    whole, narrowed = count_of(runs.get("whole")), count_of(runs.get("narrowed"))
+    said = "1 whole run" if whole == 1 else f"{whole} whole runs"
+    return f"{said}, {narrowed} narrowed" if narrowed else said
+
+
+def asked_of(evidence: Mapping[str, Any]) -> str:
+    """What was asked by running checks, how many runs that took, and the tests that proved the story; "" if nothing was
+    noted: `the checks, its tests without its code (1 whole run, 2 narrowed); proved by tests/test_pay.py::test_tax`."""
+    runs = mapping_of(evidence.get("check_runs"))
+    asked = [said for purpose, said in _ASKED.items() if purpose in mapping_of(runs.get("asked"))]
+    red = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))
+    proof = [str(one) for kind in ("tests", "checks") for one in red.get(kind) or ()]
+    proved = f"; proved by {first_few(proof, _MOST_NAMED)}" if proof else ""
+    return f"{', '.join(asked)} ({runs_in_words(runs)}){proved}" if asked else ""

@@ -70,7 +70,8 @@ def a_night() -> Past:
 
 def a_report(**stories: str) -> Report:
     parts = {"proved": 1, "of": 2, "unproved": ["pay.py:3"], "left": 0}
-    plan = prd(parts=parts, warnings=["edited tests: tests/test_pay.py"], cost_usd=0.5)
+    runs = {"whole": 1, "narrowed": 3, "asked": {"candidate": 1, "old_tests": 1, "red_first": 2}}
+    plan = prd(parts=parts, warnings=["edited tests: tests/test_pay.py"], cost_usd=0.5, check_runs=runs)
     for story, title in stories.items():
         plan = plan.with_story(story.replace("_", "-"), title=title)
     qa = QaReport(QA.verdict, (Finding("major", "No lock", id="F1", state="dropped", note="it has one"),), QA.criteria)
@@ -91,6 +92,8 @@ def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when
         "| US-001.1 Adds up | test_total | red | green | 0123456789 |",
         "| US-001.2 Rounds (not met: no test rounds) | none |", "- US-002 Refund: failed after 3 attempts: red",
         "- US-002 Refund, attempt 3 (opus): rejected: check test exit 1 FAILED t::a (ralphy attempts diff login/US-002",
+        "## What was asked\n\n- US-001 Pay: the checks, old versions of edited tests, its tests without its code "
+        "(1 whole run, 3 narrowed); proved by tests/test_pay.py::test_total, tests/test_pay.py::test_tax",
         "## What was flagged\n\n- US-001 Pay: edited tests: tests/test_pay.py",
         "- US-001 Pay: 1 of 2 changes untested: pay.py:3", "- US-001.2: the review says: not met",
         "- day 0 05:00 spec approved (APPROVED)\n- review: F1 No lock dropped: it has one",

@@ -21,12 +21,13 @@ Files = Mapping[str, "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`failure` is why a change does not count, `warnings` what is said of one that does, `runs` the checks' runs, and
-    `tests` what its evidence says of tests."""
+    """`failure` is why a change does not count, `warnings` what is said of one that does, `runs` the checks' runs by
+    purpose, `narrowed` how many of them ran files of tests alone, and `tests` what its evidence says of tests."""
 
     failure: str
     warnings: tuple[str, ...]
     runs: Mapping[str, int]
+    narrowed: int
     tests: Mapping[str, Any]
 
     @property
@@ -65,7 +66,7 @@ class Repository:
                 told = judge_tree(w, Story.of(story("US-001", **fields), 0),
                                   Candidate(tree, w.code_of(tree), self._green, files))  # fmt: skip
         self._project.git("reset", "--quiet", "--hard", "HEAD")
-        return Judged(told.failure, tuple(told.warnings), dict(about.check_runs), told.tests)
+        return Judged(told.failure, tuple(told.warnings), dict(about.check_runs), about.narrowed.total(), told.tests)
 
     def _tree(self, name: str) -> str:
         return self._project.git("rev-parse", f"{name}^{{tree}}").strip()

@@ -24,7 +24,7 @@ def test_an_honest_story_costs_one_full_run_of_the_checks(tmp_path: Path) -> Non
     ended = project.loop(agents=2)
 
     landed = [event for event in ended.events if isinstance(event, Landed)]
-    assert [(event.story, event.check_runs, event.old_test_runs) for event in landed] == [
+    assert [(event.story, event.whole_runs, event.narrowed_runs) for event in landed] == [
         ("US-001", 1, 0), ("US-002", 1, 0)]  # fmt: skip
     for name in ("US-001", "US-002"):
         assert ran(ended, name) == [("lint", "candidate"), ("test", "candidate")]
@@ -35,27 +35,29 @@ METHOD = "        assert sub(3, 2) == 1\n"
 LESS = f"{METHOD}\n    def test_less(self):\n        assert sub(2, 3) == -1\n"
 SIX = "\n\n@pytest.fixture\ndef six():\n    return 6\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n"
 ADDED = TESTS.replace("import add, sub", "import add, mul, sub").replace(METHOD, LESS) + SIX
+ONE_MORE = TESTS.replace("import add, sub", "import add, mul, sub") + SIX
 FOR_ALL = (
     "@pytest.fixture(autouse=True)\ndef quiet(monkeypatch):\n    monkeypatch.setattr('calc.add', lambda a, b: 3)\n"
 )
-# what a story does to its tests; full runs of the checks, and runs of old tests
+# what a story does to its tests; whole runs of the checks, and narrowed ones
 CHANGES: dict[str, tuple[Files, int, int]] = {
     "a new file of tests": (
-        {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}, 1, 0),
-    "tests that are added to a file": ({TEST_FILE: ADDED}, 1, 1),
-    "a fixture for all": ({TEST_FILE: f"{TESTS}\n\n{FOR_ALL}"}, 1, 1),
-    "a set-up": ({TEST_FILE: f"{TESTS}\n\ndef setup_function():\n    pass\n"}, 1, 1),
-    "an edited test": (edited("add(1, 2) == 3", "add(2, 1) == 3"), 1, 1),
+        {"tests/test_mul.py": "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"}, 1, 2),
+    "a test that is added to a file": ({TEST_FILE: ONE_MORE}, 1, 4),
+    "tests that are added to a file, one of old code": ({TEST_FILE: ADDED}, 1, 5),
+    "a fixture for all": ({TEST_FILE: f"{TESTS}\n\n{FOR_ALL}"}, 1, 3),
+    "a set-up": ({TEST_FILE: f"{TESTS}\n\ndef setup_function():\n    pass\n"}, 1, 3),
+    "an edited test": (edited("add(1, 2) == 3", "add(2, 1) == 3"), 1, 3),
 }  # fmt: skip
 
 
 def test_what_a_story_does_to_its_tests_costs_a_run_where_it_reaches_old_ones(tmp_path: Path) -> None:
     base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
-    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base)
-    for name, (change, full, old) in CHANGES.items():
+    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base, unproved="flag")
+    for name, (change, whole, narrowed) in CHANGES.items():
         judged = repository.judge({"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n", **change})
-        assert (judged.runs["candidate"], judged.runs.get("old_tests", 0)) == (full, old), (name, judged)
-    assert judged.runs["red_first"] == 1  # of an edited test: on code that does nothing
+        assert (sum(judged.runs.values()) - judged.narrowed, judged.narrowed) == (whole, narrowed), (name, judged)
+    assert judged.runs == {"candidate": 1, "old_tests": 1, "red_first": 2}  # without the code, and on hollow code
 
     hides = f"{TESTS}\n\ndef sub(a, b):\n    return a - b\n"  # in the place of the code
     assert "no longer assert anything" in repository.judge({TEST_FILE: hides}).failure

@@ -34,6 +34,7 @@ GUARD = f"{GOOD}\n\ndef test_add():\n    from calc import add\n\n    assert add(
 SAME = "from calc import sub\n\n\ndef test_same():\n    assert sub(2, 2) == 0\n"
 FLAG = {"unproved": "flag"}
 PROVED = {"number": 1, "tests": [TOLD]}
+RUNS = {"whole": 1, "narrowed": 2, "asked": {"candidate": 1, "red_first": 2}}
 # what a story writes, the proof in its evidence, and what is said to be unproved
 STORIES: dict[str, tuple[Files, Mapping[str, Any], str]] = {
     "a test that needs the code": ({**MUL, NEW: INSIDE}, PROVED, ""),
@@ -171,7 +172,7 @@ def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Pat
     assert f"- {TOLD} passes without the story's code" in told
     assert "assert a result that only this code gives" in told
     evidence = project.story("US-001")["evidence"]
-    assert (evidence["tests"]["red_first"], evidence["red_first_runs"]) == (PROVED, 2)
+    assert (evidence["tests"]["red_first"], evidence["check_runs"]) == (PROVED, RUNS)
     assert "No check names its tests" not in ended.text
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ralphy.cli.status.moments import moment, seconds_of
+from ralphy.pipeline.verification import runs_in_words
 from ralphy.text.rehearsed import marked
 from ralphy.text.tone import OF_STATUS, Toned
 
@@ -28,9 +29,7 @@ def status_lines(v: dict[str, Any]) -> list[str]:
         lines.append(f"  ahead:   {marked(words, ahead['rehearsed'])}")
     if (ran := v.get("check_runs")) and ran["stories"]:
         stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
-        more = (("of old tests", ran["old_tests"]), ("without the story's code", ran.get("red_first", 0)))
-        old = "".join(f", {times} {what}" for what, times in more if times)
-        lines.append(f"  checks:  {ran['full']} full {'run' if ran['full'] == 1 else 'runs'}{old} for {stories}")
+        lines.append(f"  checks:  {runs_in_words(ran)} for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")
     breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")

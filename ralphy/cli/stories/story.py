@@ -41,7 +41,7 @@ from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
 from ralphy.pipeline.story_changes import Changed, require_dependencies
 from ralphy.pipeline.story_changes import found as found_in
-from ralphy.pipeline.verification import verified_by
+from ralphy.pipeline.verification import asked_of, verified_by
 
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
 
@@ -150,6 +150,7 @@ def _described(
         ("last error: ", str(execution.get("last_error") or "")),
         ("accepted: ", str(evidence.get("accepted") or "")),
         ("checks: ", verified_by(evidence)),
+        ("asked: ", asked_of(evidence)),
         ("tests: ", parts_in_words(evidence, 20)),
         ("flagged:", "".join(f"\n- {text}" for text in warnings_of(found))),
         ("commit: ", f"{landed} (reverted by {commit.reverted_by[:12]})" if commit and commit.reverted_by else landed),

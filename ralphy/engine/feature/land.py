@@ -328,6 +328,7 @@ def complete_intent(w: Workspace) -> bool:
 def landed_event(story: Story, commit: str) -> Landed:
     """What there is to tell of a story that is committed: its evidence says it all."""
     evidence = mapping_of(story.raw.get("evidence"))
+    runs = mapping_of(evidence.get("check_runs"))
     return Landed(
         story=story.id,
         title=story.title,
@@ -337,9 +338,8 @@ def landed_event(story: Story, commit: str) -> Landed:
         cost_usd=number_of(evidence.get("cost_usd")) or 0.0,
         verified=not is_unverified(story),
         flagged=tuple(warnings_of(story)),
-        check_runs=count_of(evidence.get("check_runs")),
-        old_test_runs=count_of(evidence.get("old_test_runs")),
-        red_first_runs=count_of(evidence.get("red_first_runs")),
+        whole_runs=count_of(runs.get("whole")),
+        narrowed_runs=count_of(runs.get("narrowed")),
         red_first=count_of(mapping_of(mapping_of(evidence.get("tests")).get("red_first")).get("number")),
     )
 

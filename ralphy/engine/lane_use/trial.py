@@ -69,6 +69,7 @@ def tried(
         _tell_of_no_run(w, check, result.output)
         return None
     subject().check_runs[purpose] += 1
+    subject().narrowed[purpose] += tuple(words) != argv(check)
     w.emit(result.event(purpose))
     if result.stopped == "deadline" and purpose in _ASKED:
         said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"

@@ -44,11 +44,6 @@ from ralphy.prompts.budget import excerpt
 from ralphy.testguard.substance import digest_of, is_test
 from ralphy.text.plain_text import plain
 
-_FURTHER_RUNS = {
-    "old_tests": "old_test_runs",
-    "red_first": "red_first_runs",
-    "acceptance_tests": "acceptance_test_runs",
-}  # purpose -> name in the evidence
 _ERROR_BYTES = 2000
 _MOST_MOVES = 4  # of a person, each in the moment of a landing
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
@@ -256,9 +251,7 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
         "checks": [checked(c) for c in a.verdict.checks],
         "verified": any(not check.is_empty for check in a.verdict.checks),
     }
-    runs = subject().check_runs
-    found["check_runs"] = runs["candidate"]
-    found |= {name: runs[kind] for kind, name in _FURTHER_RUNS.items() if runs[kind]}
+    found["check_runs"] = subject().runs
     if a.verdict.tests:
         found["tests"] = dict(a.verdict.tests)
     if rows := a.verdict.acceptance.rows:
