@@ -49,7 +49,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the environment brings (ralphy, gh) is found first.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup lock tools test test-latest test-oldest soak fast lint type check demo bench cheats chaos sweep docs pictures browser site wheel clean self
+.PHONY: help setup lock tools test test-latest test-oldest soak fast lint type check demo bench cheats mutants chaos sweep docs pictures browser site wheel clean self
 
 help: ## say what there is (this)
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -132,6 +132,9 @@ bench: $(STAMP) ## measure, beside a bare loop in the same run
 
 cheats: $(STAMP) ## judge cheats and honest changes for each runner; ARGS="--runner go" takes one
 	$(Q)$(BIN)/python -m bench.cheats $(ARGS)
+
+mutants: $(STAMP) ## change N points (20) of what decides and judges, one at a time: do tests notice? SEED=... has the same again
+	$(Q)$(BIN)/python -m bench.mutants $(N) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 chaos: $(STAMP) ## go through N features (20) under random kills, faults and cheats; SEED=... has a night again; JOBS=4: agents side by side
 	$(Q)$(BIN)/python -m tests.faults.chaos $(N) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(ARGS)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.mutants import TESTS, mutants_of
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
 
@@ -27,6 +29,24 @@ def test_a_quick_run_measures_prompts_and_the_store() -> None:
     assert prompts < set(figures)
     assert all(figure["median"] > 0 and figure["baseline"] for figure in figures.values())
     assert {figures[name]["verdict"] for name in prompts} == {"ok"}, figures
+
+
+def test_a_mutant_is_one_change_of_what_a_module_does() -> None:
+    source = (
+        b'"""0"""\n\n\ndef f(n: int, x: bool = True) -> int:\n    if n > 1 and x:\n        print(n)\n    return n\n'
+    )
+    found = list(mutants_of("a.py", source))
+    assert sorted(one.text for one in found) == sorted([
+        "(n >= 1)", "(n > 1 or x)", "(not (n > 1 and x))", "(2)", "(0)", "(False)", "pass", "return None"])  # fmt: skip
+    assert len({one.made(source) for one in found} - {source}) == len(found)
+    assert all(compile(one.made(source), "a.py", "exec") for one in found)
+    assert found[0].shown(source).startswith("a.py:4\n    - True\n    + (False)")
+
+
+def test_each_module_that_decides_judges_or_lands_has_tests_that_are_to_notice() -> None:
+    named = {name for _, names in TESTS for name in names.split()}
+    assert [name for name in named if not (ROOT / "tests" / f"{name}.py").is_file()] == []
+    assert [start for start, _ in TESTS if not list(ROOT.glob(f"{start}*"))] == []
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_there_are() -> None:

@@ -1,0 +1,150 @@
+"""`python -m bench.mutants [N]`: is it noticed when one point of what decides, judges or lands is wrong?
+
+Each mutant is one random change, in a copy of the repository, against the tests that concern its module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# A module (or a folder of them), and the tests that are to notice; the first row that fits counts.
+TESTS = (
+    ("ralphy/pipeline/decide.py", "core/test_decide core/test_side_by_side core/test_breaker core/test_termination"),
+    ("ralphy/pipeline/preconditions.py", "core/test_decide core/test_side_by_side core/test_readiness"),
+    ("ralphy/pipeline/gates.py", "core/test_decide core/test_termination engine/test_gates"),
+    ("ralphy/testguard/kept/surroundings.py", "core/test_surroundings"),
+    ("ralphy/testguard/kept", "core/test_tests_kept engine/test_kept"),
+    ("ralphy/testguard/spoil/hollow", "core/test_hollow"),
+    ("ralphy/testguard/spoil/hunks.py", "core/test_hunks"),
+    ("ralphy/testguard/substance.py", "core/test_substance core/test_hunks"),
+    ("ralphy/testguard/written/suspicions.py", "core/test_suspicious"),
+    ("ralphy/testguard", "core/test_tests_kept core/test_surroundings engine/test_kept engine/test_red_first"),
+    ("ralphy/engine/verify/acceptance.py", "engine/test_acceptance"),
+    ("ralphy/engine/verify/flakes.py", "engine/test_flakes"),
+    ("ralphy/engine/verify/parts.py", "engine/test_parts"),
+    ("ralphy/engine/verify/baseline", "engine/test_baseline engine/test_failing_checks"),
+    ("ralphy/engine/verify", "engine/test_kept engine/test_red_first engine/test_old_tests engine/test_verdicts"),
+    ("ralphy/engine/feature/land.py", "engine/test_attempts engine/test_moved_at_landing engine/test_recovery"),
+)
+_OTHER = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.In: ast.NotIn, ast.Is: ast.IsNot}
+_OPERATORS = {**_OTHER, **{other: one for one, other in _OTHER.items()}}
+_MOST_S = 900.0  # a mutant whose tests come to no end by then is noticed
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """The bytes from `begin` to `end` of a file become `text`."""
+
+    path: str
+    line: int
+    begin: int
+    end: int
+    text: str
+
+    def made(self, data: bytes) -> bytes:
+        return data[: self.begin] + self.text.encode() + data[self.end :]
+
+    def shown(self, data: bytes) -> str:
+        was = " ".join(data[self.begin : self.end].decode().split())
+        return f"{self.path}:{self.line}\n    - {was}\n    + {self.text}"
+
+
+def mutants_of(path: str, data: bytes) -> Iterator[Mutant]:
+    """All mutants of a module; of types, docstrings and what only a checker of types reads there is none."""
+    starts = [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node, text in _changes(ast.parse(data)):
+        begin, end = starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or 1) - 1]
+        yield Mutant(path, node.lineno, begin, end + (node.end_col_offset or 0), text)
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """(a place, what stands there instead)."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        other = ast.Compare(node.left, [_OPERATORS[type(node.ops[0])]()], node.comparators)
+        yield node, f"({ast.unparse(other)})"
+    elif isinstance(node, ast.BoolOp):
+        yield node, f"({ast.unparse(ast.BoolOp(ast.And() if isinstance(node.op, ast.Or) else ast.Or(), node.values))})"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        others = [not node.value] if isinstance(node.value, bool) else [node.value + 1, node.value - 1]
+        yield from ((node, f"({other})") for other in others)
+    elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
+        yield node, "return None"
+    elif isinstance(node, ast.Raise | ast.AugAssign) or (type(node) is ast.Expr and type(node.value) is ast.Call):
+        yield node, "pass"
+    if isinstance(node, ast.If | ast.IfExp | ast.While) and "TYPE_CHECKING" not in ast.unparse(node.test):
+        yield node.test, f"(not ({ast.unparse(node.test)}))"
+    for name, value in ast.iter_fields(node):
+        if name not in ("annotation", "returns", "decorator_list"):
+            for child in value if isinstance(value, list) else [value]:
+                yield from _changes(child) if isinstance(child, ast.AST) else ()
+
+
+def tests_of(path: str) -> list[str]:
+    """The files of tests that are to notice a change of a module."""
+    names = next((names for start, names in TESTS if path.startswith(start)), "")
+    return [f"tests/{name}.py" for name in names.split()]
+
+
+def is_noticed(place: Path, tests: Sequence[str]) -> bool:
+    """Does a test fail there, or come to no end?"""
+    env = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--hypothesis-profile=fast", *tests]
+    try:
+        ended = subprocess.run(words, cwd=place, env=env, capture_output=True, timeout=_MOST_S, check=False)
+    except subprocess.TimeoutExpired:
+        return True
+    return ended.returncode != 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.mutants", description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=20, metavar="N", help="how many mutants (20)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed has the same mutants (1)")
+    parser.add_argument("--only", default="", metavar="PART", help="of modules whose path has this in it")
+    asked = parser.parse_args(words)
+    names = (path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("ralphy/**/*.py")))
+    modules = [name for name in names if asked.only in name and tests_of(name)]
+    every = [one for name in modules for one in mutants_of(name, (ROOT / name).read_bytes())]
+    chosen = random.Random(asked.seed).sample(every, min(asked.number, len(every)))  # noqa: S311 - no secret
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        place = Path(folder) / "copy"
+        shutil.copytree(ROOT, place, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", "build", "__pycache__"))
+        survivors = _survivors(place, sorted(chosen, key=lambda one: one.path))
+    sys.stdout.write("".join(f"{said}\n" for said in survivors))
+    noticed = len(chosen) - len(survivors)
+    sys.stdout.write(f"{noticed} of {len(chosen)} mutants noticed; there are {len(every)}\n")
+    return 0
+
+
+def _survivors(place: Path, chosen: Sequence[Mutant]) -> list[str]:
+    """What no test noticed."""
+    survivors, passing = list[str](), list[list[str]]()
+    for number, one in enumerate(chosen, 1):
+        tests, file = tests_of(one.path), place / one.path
+        if tests not in passing and is_noticed(place, tests):
+            raise SystemExit(f"these tests fail without a mutant: {' '.join(tests)}")
+        passing.append(tests)
+        data = file.read_bytes()
+        file.write_bytes(one.made(data))
+        noticed = is_noticed(place, tests)
+        file.write_bytes(data)
+        sys.stderr.write(f"{number} of {len(chosen)}: {'noticed' if noticed else 'SURVIVED'} {one.shown(data)}\n")
+        survivors += [] if noticed else [one.shown(data)]
+    return survivors
+
+
+if __name__ == "__main__":
+    sys.exit(main())
