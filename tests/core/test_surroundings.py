@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.kept.surroundings import around, may_deafen
+from ralphy.testguard.kept.surroundings import around, may_deafen, untold
 
 R, E, A = Kind.RUNNER, Kind.EDITED, None  # A: nothing is said, but the checks are asked
 NAMED = frozenset(["sh", "./check.sh", "tools/lint.py", "-m", "checks.all"])
@@ -62,3 +62,11 @@ CHANGES = [
 def test_a_change_around_the_tests(path: str, old: str | None, new: str | None, found: list[Kind | None]) -> None:
     assert [finding.kind for finding in around(path, old, new, NAMED)] == [kind for kind in found if kind]
     assert may_deafen(path, old, new, NAMED) is bool(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_gone", "kind"),
+    [("tests/prices.bats", True, Kind.REMOVED), ("tests/prices.bats", False, E), ("tests/data/bill.txt", True, E)],
+)
+def test_only_a_file_of_tests_that_is_gone_takes_tests_away(path: str, is_gone: bool, kind: Kind) -> None:
+    assert untold(path, is_gone=is_gone).kind is kind
