@@ -10,6 +10,7 @@ import ast
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -56,8 +57,7 @@ class Mutant:
         return data[: self.begin] + self.text.encode() + data[self.end :]
 
     def shown(self, data: bytes) -> str:
-        was = " ".join(data[self.begin : self.end].decode().split())
-        return f"{self.path}:{self.line}\n    - {was}\n    + {self.text}"
+        return f"{self.path}:{self.line}\n    - {data[self.begin : self.end].decode()}\n    + {self.text}"
 
 
 def mutants_of(path: str, data: bytes) -> Iterator[Mutant]:
@@ -102,11 +102,13 @@ def is_noticed(place: Path, tests: Sequence[str]) -> bool:
     """Does a test fail there, or come to no end?"""
     env = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--hypothesis-profile=fast", *tests]
-    try:
-        ended = subprocess.run(words, cwd=place, env=env, capture_output=True, timeout=_MOST_S, check=False)
-    except subprocess.TimeoutExpired:
-        return True
-    return ended.returncode != 0
+    quiet = subprocess.DEVNULL  # a pipe would wait for what a test leaves running
+    with subprocess.Popen(words, cwd=place, env=env, stdout=quiet, stderr=quiet, start_new_session=True) as ran:
+        try:
+            return ran.wait(_MOST_S) != 0
+        except subprocess.TimeoutExpired:
+            os.killpg(ran.pid, signal.SIGKILL)
+            return True
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -116,16 +118,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="PART", help="of modules whose path has this in it")
     asked = parser.parse_args(words)
     names = (path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("ralphy/**/*.py")))
-    modules = [name for name in names if asked.only in name and tests_of(name)]
-    every = [one for name in modules for one in mutants_of(name, (ROOT / name).read_bytes())]
+    every = [one for name in names if asked.only in name and tests_of(name)
+             for one in mutants_of(name, (ROOT / name).read_bytes())]  # fmt: skip
     chosen = random.Random(asked.seed).sample(every, min(asked.number, len(every)))  # noqa: S311 - no secret
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         place = Path(folder) / "copy"
         shutil.copytree(ROOT, place, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", "build", "__pycache__"))
         survivors = _survivors(place, sorted(chosen, key=lambda one: one.path))
-    sys.stdout.write("".join(f"{said}\n" for said in survivors))
-    noticed = len(chosen) - len(survivors)
-    sys.stdout.write(f"{noticed} of {len(chosen)} mutants noticed; there are {len(every)}\n")
+    noticed = f"{len(chosen) - len(survivors)} of {len(chosen)} mutants noticed; there are {len(every)}"
+    sys.stdout.write("\n".join([*survivors, noticed, ""]))
     return 0
 
 
