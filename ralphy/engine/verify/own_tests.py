@@ -178,10 +178,9 @@ def _without_weak(c: Case, tests: StoryTests, found: RedFirst) -> RedFirst:
     base = c.w.objects.graft(c.green, tests.files)
     (tree, functions), (silent, _) = (with_new_names(c, base, says=says) for says in (True, False))
     passing, _ = passing_on(c, tests, (tree,), names if functions else ())
-    is_settled = bool(set(found.tests) - passing) and all(
-        map(tests.has_old_text, passing)
-    )  # of old tests nothing is said
-    if silent != tree and not is_settled:
+    others_prove = bool(set(found.tests) - passing)
+    # Nothing is said of tests that were there before.
+    if silent != tree and not (others_prove and all(map(tests.has_old_text, passing))):
         passing, _ = passing_on(c, tests, (silent,), passing)
     if not passing:
         return found
