@@ -26,7 +26,9 @@ _DONE = "setup-done"
 
 def note_set_up(w: Workspace, lane: Lane, tree: str) -> None:
     """Note that `setup` has run in a lane where `tree` is laid out, and what it made."""
-    made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in lane.keep]
+    before = made_by_setup(w, lane, tree)  # kept in the lane since the last run, as what was brought is
+    brought = [path for path in lane.keep if path not in before]
+    made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in brought]
     write_note(lane.home / _DONE, {"for": _wanted_for(w, tree), "made": made})
 
 
