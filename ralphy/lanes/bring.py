@@ -50,6 +50,11 @@ class Brought:
     kind: Kind
     is_folder: bool
 
+    @property
+    def is_dependency(self) -> bool:
+        """Is it a folder of dependencies, which can be shown in place of a copy?"""
+        return self.is_folder and self.kind is Kind.DEPENDENCY
+
 
 def found(
     repository: Repository, features_dir: str, patterns: Sequence[str] = (AUTO,), most_bytes: int = 20 << 30

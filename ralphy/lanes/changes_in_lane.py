@@ -18,7 +18,7 @@ _MOST_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class TakeLimits:
-    """What may be taken over. Paths below `excluded` are never taken, but named."""
+    """What may be taken over. Paths below `excluded`, which end with no slash, are never taken, but named."""
 
     max_file_mb: float
     max_new_files: int

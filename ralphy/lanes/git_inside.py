@@ -10,7 +10,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,13 +124,18 @@ class GitInside:
         self._run(_LAY_OUT, words, tree, has_modules=has_modules)
         return tuple(sorted(self._listed("empty", "\n")))
 
-    def take(
-        self, base: str, choose: Callable[[Look], tuple[list[str], list[str]]], *, has_modules: bool
-    ) -> tuple[str, str]:
-        """(the tree that `base` becomes without and with the paths that are chosen, why Git refuses some of them); the
-        objects that are new with it go into the person's."""
+    def look(self, base: str, *, has_modules: bool) -> Look:
+        """How the working tree differs from a tree."""
         self._run(_LOOK, [], base, has_modules=has_modules)
-        gone, files = choose(self._look())
+        rows = self._listed("changed", "\0")
+        marks = dict(zip(rows[1::2], rows[::2], strict=True))
+        gone = frozenset(path for path, mark in marks.items() if mark == "D")
+        modules = (frozenset(self._listed(name, "\n")) for name in ("filled", "empty"))
+        return Look(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
+
+    def take(self, base: str, gone: list[str], files: list[str], *, has_modules: bool) -> tuple[str, str]:
+        """After a look: (the tree that `base` becomes without what is gone and with these files, why Git refuses some
+        of them); the objects that are new with it go into the person's."""
         if not gone and not files:
             return base, ""
         for name, paths in (("gone", gone), ("taken", files)):
@@ -150,13 +155,6 @@ class GitInside:
         if data is None:
             raise LaneProblem(f"the lane cannot be used: {name} cannot be read", where=str(self._git))
         return [entry for entry in os.fsdecode(data).split(end) if entry]
-
-    def _look(self) -> Look:
-        rows = self._listed("changed", "\0")
-        marks = dict(zip(rows[1::2], rows[::2], strict=True))
-        gone = frozenset(path for path, mark in marks.items() if mark == "D")
-        modules = (frozenset(self._listed(name, "\n")) for name in ("filled", "empty"))
-        return Look(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
 
     def _import(self, pack: Path) -> None:
         """A Git outside looks at all of the pack before anything of it counts."""

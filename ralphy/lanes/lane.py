@@ -12,13 +12,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.notes import read_note, write_note
-from ralphy.files.safe_open import read_safely
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
@@ -34,7 +32,10 @@ _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 
 
 class Lane:
-    """One lane, locked by this process. `keep` are paths in the tree that were brought: they stay, and are not taken.
+    """One lane, locked by this process.
+
+    `keep` are paths in the tree that were brought (none ends with a slash): they stay, and are not taken.
+    `dependencies` are folders in it that checks see read-only.
 
     `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `empty` are the
     submodules in it whose recorded commit the person does not have.
@@ -48,6 +49,7 @@ class Lane:
         self.tree = home / "tree"
         self.at = walls.root if walls else self.tree
         self.keep: tuple[str, ...] = ()
+        self.dependencies: tuple[str, ...] = ()
         self.empty: tuple[str, ...] = ()
         self._repository = repository
         self._person = person
@@ -90,9 +92,9 @@ class Lane:
         self._stood = self.tree.lstat()
 
     def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
-        git, keep = self._git(refs, head), _names(self.keep)
-        make_ready(self.tree, keep)
-        self.empty = git.lay_out(tree, keep, has_modules=self._has_modules(tree))
+        git = self._git(refs, head)
+        make_ready(self.tree, self.keep)
+        self.empty = git.lay_out(tree, self.keep, has_modules=self._has_modules(tree))
 
     def _has_modules(self, tree: str) -> bool:
         rows = self._objects.entries(tree).values()
@@ -113,10 +115,10 @@ class Lane:
         and devices go, and what nobody could read becomes readable."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
-        git, keep = self._git({}, "ref: refs/heads/lane"), _names(self.keep)
-        limits = replace(limits, excluded=_names(limits.excluded))
-        selection = Selection(self.tree, partial(self._objects.at, base), keep, limits)
-        tree, refused = git.take(base, selection.choose, has_modules=self._has_modules(base))
+        git, has_modules = self._git({}, "ref: refs/heads/lane"), self._has_modules(base)
+        selection = Selection(self.tree, partial(self._objects.at, base), self.keep, limits)
+        gone, files = selection.choose(git.look(base, has_modules=has_modules))
+        tree, refused = git.take(base, gone, files, has_modules=has_modules)
         self._require_sound(base, tree, limits.excluded)
         return selection.taken(tree, refused)
 
@@ -147,9 +149,10 @@ class Lane:
             remove(self.tree, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
         write_git(self.home / "git", self._person, self.at / ".git" if self._walls else None, refs, head)
-        if not self._walls and not _is_gitfile(self.tree / ".git"):
+        if not self._walls:
             remove(self.tree / ".git")
-            (self.tree / ".git").write_text("gitdir: ../git\n")
+            with (self.tree / ".git").open("x") as file:  # a link that could not be removed is not followed
+                file.write("gitdir: ../git\n")
         box = self._walls.around(self.home, is_ralphys=True) if self._walls else None
         return GitInside(self._repository, self.home, self.at, box)
 
@@ -170,14 +173,3 @@ class Lane:
                 raise LaneProblem(f"the tree {tree[:12]} holds the forbidden path {path!r}", where=self.name)
             if is_within(path, excluded):
                 raise LaneProblem(f"the tree {tree[:12]} changes {path!r}, which is not taken", where=self.name)
-
-
-def _names(paths: Sequence[str]) -> tuple[str, ...]:
-    return tuple(path.rstrip("/") for path in paths)
-
-
-def _is_gitfile(path: Path) -> bool:
-    try:
-        return not path.is_symlink() and read_safely(path, 64) == b"gitdir: ../git\n"
-    except OSError:
-        return False

@@ -16,12 +16,12 @@ from ralphy.checks.runner_output import failing_tests, ran_none, read_output
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.lane_walls import sandbox_of
 from ralphy.engine.lane_use.open_lanes import clean_lane
-from ralphy.engine.workspace.environment import SETUP, check_environment
+from ralphy.engine.workspace.environment import check_environment
 from ralphy.engine.workspace.full_disk import places, require_disk_space
 from ralphy.engine.workspace.reports import Reports, is_refused
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.errors import DiskFull
 from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.capture import capture
 from ralphy.processes.command import NotStarted
@@ -140,16 +140,6 @@ def run_check(
     listing = reports.read(check.name, folder_of(words)) or read_output(result.output)
     is_empty = ran_none(words, result.exit, result.output, listing)
     return replace(result, run=check.run, listing=listing, is_empty=is_empty)
-
-
-def run_setup(w: Workspace, lane: Lane) -> None:
-    """Run the project's `setup` command in a lane; EnvironmentProblem if it fails."""
-    command = w.config.setup
-    w.say(f"setup: {command}")
-    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP), lane)
-    if not result.is_green:
-        raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
-                                 hint=f"run it yourself: {command}")  # fmt: skip
 
 
 def _run(

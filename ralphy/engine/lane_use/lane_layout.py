@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import tip_of, work_tip
-from ralphy.engine.lane_use.checks import run_setup
-from ralphy.engine.lane_use.lane_setup import forget_set_up, is_set_up, made_by_setup, note_set_up
+from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
 from ralphy.engine.workspace.changes import shown
 from ralphy.errors import EnvironmentProblem
@@ -17,18 +16,13 @@ from ralphy.files.atomic import replace_file
 from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, bring, found
-from ralphy.lanes.ignored import Kind
+from ralphy.lanes.ignored import dependency_folder
 from ralphy.sandbox.mount_points import make_mount_point
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
     from ralphy.engine.workspace.workspace import Workspace
     from ralphy.lanes.lane import Lane
-
-
-def is_set_up_for(w: Workspace, tree: str) -> bool:
-    """Can checks run on a tree without a run of `setup`, which the next story would then need again?"""
-    return is_set_up(w, clean_lane(w), tree)
 
 
 def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
@@ -55,9 +49,8 @@ def _lay_out(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     lane.lay_out(tree, commit, w.feature_branch)
     _tell_of_submodules(w, lane)
     _furnish(w, lane, brought)
-    if not is_set_up(w, lane, tree):
-        run_setup(w, lane)
-        note_set_up(w, lane, tree)
+    set_up(w, lane, tree)
+    lane.dependencies = _dependencies(w, lane, tree, brought)
     replace_file(lane.home / "laid-out", tree.encode(), durable=False)
 
 
@@ -81,7 +74,7 @@ def with_documents(w: Workspace, tree: str) -> str:
 
 def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
     """What stays in a lane when another tree is laid out there; in that of the checks, build caches, too."""
-    caches = w.config.lanes.keep if lane is clean_lane(w) else ()
+    caches = [path.rstrip("/") for path in w.config.lanes.keep] if lane is clean_lane(w) else []
     return tuple(dict.fromkeys((*(one.path for one in brought), *caches, *made_by_setup(w, lane, tree))))
 
 
@@ -104,10 +97,18 @@ def _brought(w: Workspace, tree: str) -> list[Brought]:
     return [one for one in w.checkout.brought if w.objects.at(tree, one.path) is None]
 
 
+def _dependencies(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
+    """The folders of dependencies that a sandbox shows read-only to checks: brought, or made by `setup`."""
+    if lane is not clean_lane(w) or not lane.is_mounted:
+        return ()
+    made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
+    return tuple(dict.fromkeys([*(one.path for one in brought if one.is_dependency), *made]))
+
+
 def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
     is_bound = lane is clean_lane(w) and lane.is_mounted and not w.config.setup
-    chosen = [one for one in brought if not (is_bound and one.is_folder and one.kind is Kind.DEPENDENCY)]
+    chosen = [one for one in brought if not (is_bound and one.is_dependency)]
     if not chosen:
         return
     copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,

@@ -10,7 +10,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ralphy.config.values import Check
+from ralphy.engine.lane_use.checks import run_as_agent
 from ralphy.engine.workspace.changes import files_of
+from ralphy.engine.workspace.environment import SETUP, check_environment
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import children
 from ralphy.git.objects import TREE
@@ -24,8 +28,17 @@ if TYPE_CHECKING:
 _DONE = "setup-done"
 
 
-def note_set_up(w: Workspace, lane: Lane, tree: str) -> None:
-    """Note that `setup` has run in a lane where `tree` is laid out, and what it made."""
+def set_up(w: Workspace, lane: Lane, tree: str) -> None:
+    """Run `setup` in a lane where `tree` is laid out, if it has to, and note what it made. EnvironmentProblem if it
+    fails."""
+    if is_set_up(w, lane, tree):
+        return
+    command = w.config.setup
+    w.say(f"setup: {command}")
+    result = run_as_agent(w, Check("setup", command), check_environment(w, SETUP), lane)
+    if not result.is_green:
+        raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
+                                 hint=f"run it yourself: {command}")  # fmt: skip
     before = made_by_setup(w, lane, tree)  # kept in the lane since the last run, as what was brought is
     brought = [path for path in lane.keep if path not in before]
     made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in brought]
@@ -41,7 +54,9 @@ def is_set_up(w: Workspace, lane: Lane, tree: str) -> bool:
 
 
 def _wanted_for(w: Workspace, tree: str) -> str:
-    return hashlib.sha256(repr((w.config.setup, sorted(_manifests(w, tree).items()))).encode()).hexdigest()
+    """A digest of the command, and of the files that say what is installed."""
+    manifests = sorted((path, entry.oid) for path, entry in files_of(w, tree) if is_manifest(path))
+    return hashlib.sha256(repr((w.config.setup, manifests)).encode()).hexdigest()
 
 
 def forget_set_up(lane: Lane) -> None:
@@ -71,8 +86,3 @@ def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:
                 yield row
         elif entry is not None and entry.mode == TREE and found.is_folder:
             yield from _new(w, lane, entry.oid, f"{path}/")
-
-
-def _manifests(w: Workspace, tree: str) -> Mapping[str, str]:
-    """Path -> id of the files that say what is installed."""
-    return {path: entry.oid for path, entry in files_of(w, tree) if is_manifest(path)}

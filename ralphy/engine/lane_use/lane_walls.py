@@ -14,8 +14,7 @@ from ralphy.agents.presets import preset_of
 from ralphy.config.load import user_file
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
-from ralphy.engine.lane_use.lane_setup import made_by_setup
-from ralphy.engine.lane_use.open_lanes import clean_lane, laid_out_in, lanes_of
+from ralphy.engine.lane_use.open_lanes import clean_lane, lanes_of
 from ralphy.engine.lane_use.strict import view_of
 from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, control_names, expanded
 from ralphy.engine.workspace.set_aside import set_markers_aside
@@ -24,7 +23,6 @@ from ralphy.files.tree_walk import children, walk
 from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import refs_of
 from ralphy.lanes.bring import scratch
-from ralphy.lanes.ignored import Kind, dependency_folder
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.sandbox.machine import AgentFolder, Machine, is_temporary
@@ -79,27 +77,16 @@ def login_file(w: Workspace) -> Path | None:
 
 
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
-    """The settings of runs; for what Ralphy runs itself, the person's hooks."""
+    """The settings of runs; for what Ralphy runs itself, the person's hooks, and dependencies: the checkout's, or the
+    lane's own, where `setup` installs them."""
     settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
     found = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
     if whose == "checks":
-        bound = _bound_dependencies(w, lane)
+        source = lane.tree if w.config.setup else w.repository.root
+        bound = [(source / name, lane.at / name) for name in lane.dependencies if _is_folder(source / name)]
         found += [Bind(source, at) for source, at in bound]
         found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
     return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is clean_lane(w) and hooks.is_dir() else found
-
-
-def _bound_dependencies(w: Workspace, lane: Lane) -> list[tuple[Path, Path]]:
-    """(source, place inside) of dependencies that a sandboxed lane shows read-only to checks: the checkout's, or, where
-    `setup` installs them, the lane's own."""
-    if lane is not clean_lane(w) or not lane.is_mounted:
-        return []
-    source = lane.tree if w.config.setup else w.repository.root
-    folders = [one for one in w.checkout.brought or () if one.is_folder and one.kind is Kind.DEPENDENCY]
-    tree = laid_out_in(lane)
-    made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
-    names = dict.fromkeys([*(one.path for one in folders), *made])
-    return [(source / name, lane.at / name) for name in names if _is_folder(source / name)]
 
 
 def _is_folder(path: Path) -> bool:

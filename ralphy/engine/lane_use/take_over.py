@@ -53,7 +53,7 @@ def _taken(w: Workspace, lane: Lane, laid_out: str) -> Taken:
 
 def _limits(w: Workspace) -> TakeLimits:
     limits = w.config.limits
-    excluded = tuple(dict.fromkeys((w.config.project.features_dir, w.feature.path, ".ralphy")))
+    excluded = tuple(path.rstrip("/") for path in (w.config.project.features_dir, w.feature.path, ".ralphy"))
     return TakeLimits(limits.max_file_mb, limits.max_new_files, excluded)
 
 

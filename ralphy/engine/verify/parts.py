@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.lane_use.lane_layout import is_set_up_for
+from ralphy.engine.lane_use.lane_setup import is_set_up
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate, candidate_of, file_changes
 from ralphy.engine.lane_use.trial import patience_s, tried, words_for
 from ralphy.engine.verify.case import Change, changes_of, checks_with_tests
@@ -66,7 +67,7 @@ def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
     results = [CheckResult(str(row.get("name")), 0, number_of(row.get("seconds")) or 0.0, "")
                for row in rows if row.get("exit") == 0]  # fmt: skip
     red = list(map(str, mapping_of(mapping_of(evidence.get("tests")).get("red_first")).get("tests") or ()))
-    until = until if is_set_up_for(w, candidate.tree) else -math.inf
+    until = until if is_set_up(w, clean_lane(w), candidate.tree) else -math.inf
     yield from parts_of(w, candidate, lambda tree: is_missed(w, tree, results, red, until))
 
 
