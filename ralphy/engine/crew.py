@@ -108,7 +108,7 @@ class Crew:
                 return
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
-                if signature_of(self._w.repository, self._w.feature) != before:
+                if signature_of(self._w.feature) != before:
                     return
 
     def _heard(self, wait_s: float) -> _AtWork | None:

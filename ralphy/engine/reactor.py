@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
-from ralphy.documents.request_queue import folder_of, made_folder
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.reconcile import reconcile
@@ -58,11 +57,11 @@ def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = No
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     repair_torn_files(w)
     while True:
-        before = signature_of(w.repository, w.feature)  # before the look: what comes after it must end the wait
+        before = signature_of(w.feature)  # before the look: what comes after it must end the wait
         rest = reconcile(w)
         if not _is_waited_for(rest, patience):
             break
-        if signature_of(w.repository, w.feature) == before and not _wait(w, rest, before, dialogue):
+        if signature_of(w.feature) == before and not _wait(w, rest, before, dialogue):
             break
     tidy(w)
     return rest
@@ -82,7 +81,7 @@ def _wait(w: Workspace, rest: Rest, before: int, dialogue: Dialogue | None) -> b
     asks = dialogue is not None and (bool(rest.gate) or rest.until is not None) and sys.stdin.isatty()
     if asks and dialogue:
         dialogue.ask(rest)
-    while signature_of(w.repository, w.feature) == before:
+    while signature_of(w.feature) == before:
         seconds = _LOOK_S
         if rest.until is not None:
             left = seconds_left(w, rest.until)
@@ -108,9 +107,8 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
     folder = checkout.repository.root / features_dir
     folder.mkdir(parents=True, exist_ok=True)
     lock = Lock(checkout.repository.checkout_dir / "lock", "watch")
-    requests = made_folder(checkout.repository.state_dir)
     watching = Watching(checkout, features_dir, opened, listener)
-    with lock, Wakeups([folder, requests], resync_s=_WATCH_RESYNC_S) as wakeups:
+    with lock, Wakeups([folder], resync_s=_WATCH_RESYNC_S) as wakeups:
         number = len(list(listed(checkout.repository.root, features_dir)))
         listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} feature{'' if number == 1 else 's'})"))
         changed = set[str]()
@@ -183,17 +181,16 @@ class Watching:
         return {name for path in paths if (name := self._feature_of(path))}
 
     def _feature_of(self, path: str) -> str:
-        for folder in (self._repository.root / self._features_dir, folder_of(self._repository.state_dir)):
-            if Path(path).is_relative_to(folder) and (below := Path(path).relative_to(folder).parts):
-                return below[0]
-        return ""
+        folder = self._repository.root / self._features_dir
+        below = Path(path).relative_to(folder).parts if Path(path).is_relative_to(folder) else ()
+        return below[0] if below else ""
 
     def look(self, names: Set[str]) -> None:
         """Reconcile what has changed of the named features, or of all when nothing is named or the base has moved."""
         head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
         for one in self._candidates(set() if everything else names):
-            now = signature_of(self._repository, one.feature)
+            now = signature_of(one.feature)
             if everything or one.is_due() or one.seen != now:
                 self._drive(one)
                 one.seen = now  # not as it is afterwards: what came meanwhile is looked at again

@@ -16,7 +16,6 @@ from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.person import answering, gate
-from ralphy.engine.person.story_changes import take_request
 from ralphy.engine.publish import publish
 from ralphy.engine.runs.recover import close_stopped, recover_left
 from ralphy.engine.runs.running import show_in_work
@@ -60,7 +59,7 @@ def reconcile(workspace: Workspace) -> Rest:
 def _until_rest(w: Workspace, crew: Crew) -> Rest:
     snapshot: Snapshot | None = None
     while True:
-        before = signature_of(w.repository, w.feature)
+        before = signature_of(w.feature)
         snapshot, rest = _look(w, crew, snapshot)
         decision = rest or decide(snapshot, w.config)
         if not (crew and isinstance(decision, Rest)):
@@ -175,7 +174,6 @@ _ACTS: dict[type[d.Decision], Act] = {
     d.AcceptRed: gate.accept_red,
     d.GiveUp: gate.give_up,
     d.TakeAnswer: answering.take_answer,
-    d.TakeRequest: take_request,
     d.ProveParts: prove_parts,
     d.AddFixes: gate.add_fixes,
     d.Publish: publish,

@@ -17,9 +17,7 @@ from types import TracebackType
 import watchfiles
 
 from ralphy.documents.feature_folder import VIEWS, Feature
-from ralphy.documents.request_queue import folder_of
-from ralphy.files.atomic import names_in, signature
-from ralphy.git import commands as git
+from ralphy.files.atomic import signature
 
 RESYNC_S = 5.0
 _STEP_MS = 50
@@ -68,13 +66,7 @@ class Wakeups:
         return changed
 
 
-def signature_of(repository: git.Repository, feature: Feature) -> int:
-    """What changes when the folder does, or a change of the stories is queued."""
-    queued = (name for name in names_in(folder_of(repository.state_dir, feature.name)) if not name.startswith("."))
-    return hash((_of_folder(feature), frozenset(queued)))
-
-
-def _of_folder(feature: Feature) -> int:
+def signature_of(feature: Feature) -> int:
     """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
     try:
         entries = list(os.scandir(feature.folder))

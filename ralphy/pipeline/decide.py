@@ -16,7 +16,6 @@ from ralphy.pipeline.history import StoryHistory
 from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import baseline, budget, busy, circuit, full_disk, pause, too_many_deaths
-from ralphy.pipeline.requests import Verb
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import flagged, why_lost
@@ -37,7 +36,6 @@ _COMMITS = (
     d.Approve,
     d.Reject,
     d.TakeAnswer,
-    d.TakeRequest,
     d.AddFixes,
     d.GiveUp,
 )
@@ -116,20 +114,6 @@ def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Adopt(f"changed by hand since the last commit: {', '.join(s.tree.edited[:5])}")
 
 
-def _request(s: Snapshot, _: Config) -> d.Decision | None:
-    """Where the command itself would not change prd.json, the request waits."""
-    if s.request is None or s.tree.busy:
-        return None
-    change = s.request.change
-    if change and change.verb is not Verb.ADD and s.session.in_work:
-        if not change.story:
-            return d.Await(f"{change.verb.value} is queued: it is done when no agent works on a story")
-        if change.story in s.session.stories_in_work:
-            return None  # when its run has ended
-    what = " ".join(part for part in (change.verb.value, change.story) if part) if change else s.request.invalid
-    return d.TakeRequest(f"a change of the stories is queued: {what}")
-
-
 def _pause(s: Snapshot, config: Config) -> d.Decision | None:
     if s.session.fatal:
         return d.Halt(s.session.fatal, ExitCode.ENVIRONMENT)
@@ -205,6 +189,5 @@ _RULES: tuple[Rule, ...] = (
     _lost,
     _inputs,
     _adoption,
-    _request,
     _pause,
 )

@@ -154,11 +154,6 @@ class TakeAnswer(Decision):
 
 
 @dataclass(frozen=True, slots=True)
-class TakeRequest(Decision):
-    """Make a change of the stories that a person queued while Ralphy worked."""
-
-
-@dataclass(frozen=True, slots=True)
 class AddFixes(Decision):
     """Turn the QA report's blocking findings into stories."""
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ralphy.pipeline.history import History
 from ralphy.pipeline.life import Life
-from ralphy.pipeline.requests import Request
 
 if TYPE_CHECKING:
     from ralphy.pipeline.acceptance import Acceptance
@@ -376,12 +375,11 @@ class Session:
 class Snapshot:
     """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
 
-    `obstructions` are sentences on what stands in the place of a document and is none; `request` is the first change
-    of the stories that is queued. `paths` has the files that a story is likely to change, as far as that is known.
-    `prd_faults` are what PRD.md lacks for a specification, as long as there is none; `unclear` are the questions before
-    it that nobody has answered, None where none are asked, and `most_questions` how many may be. `folder` is the
-    feature's, from the repository's root, for sentences; `left_to_git` are the documents that it has as the commit that
-    is checked out does.
+    `obstructions` are sentences on what stands in the place of a document and is none. `paths` has the files that a
+    story is likely to change, as far as that is known. `prd_faults` are what PRD.md lacks for a specification, as long
+    as there is none; `unclear` are the questions before it that nobody has answered, None where none are asked, and
+    `most_questions` how many may be. `folder` is the feature's, from the repository's root, for sentences;
+    `left_to_git` are the documents that it has as the commit that is checked out does.
     """
 
     feature: str
@@ -403,7 +401,6 @@ class Snapshot:
     free_mb: float = math.inf
     session: Session = field(default_factory=Session)
     life: Life = Life.OPEN
-    request: Request | None = None
     paths: Mapping[str, frozenset[str]] = field(default_factory=dict)
     prd_faults: tuple[str, ...] = ()
     unclear: tuple[str, ...] | None = None

@@ -1,24 +1,44 @@
-"""What a change of the stories makes of prd.json: the same for a command and for a request that the loop takes."""
+"""A change of the stories that a person asks for, as a value, and what it makes of prd.json."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from ralphy.errors import Conflict, NotFound
 from ralphy.pipeline.model import Document, Prd, Status, Story
-from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import next_ready, reopened, started
 from ralphy.text.nearest import nearest
 
 _NUMBERED = re.compile(r"(US-)(\d+)")
 
 
+class Verb(Enum):
+    """What is asked for; the value is the word on the command line."""
+
+    ADD = "add"
+    START = "start"
+    FAIL = "fail"
+    RESET = "reset"
+    RESET_ALL = "reset all"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`story` is an id, "" for an added story that gets the next free one; `message` says why a story has failed."""
+
+    verb: Verb
+    story: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The new `prd`, and how it is committed (`event`, `subject`) and told: what was done, and what will be.
+    """The new `prd`, and how it is committed (`event`, `subject`) and told.
 
     `reset` is the journal's line about attempts that are forgotten; questions of the `reopened` stories are withdrawn.
     """
@@ -28,7 +48,6 @@ class Changed:
     event: str
     subject: str
     said: str
-    will: str
     reset: Document | None = None
     reopened: tuple[str, ...] = ()
 
@@ -72,7 +91,7 @@ def _add(prd: Prd, feature: str, change: Change) -> Changed:
     new = {name: value for name, value in new.items() if name == "title" or value not in ("", [])}
     prd = prd.with_stories([*(other.raw for other in prd.stories), new])
     said = f"{story_id} {new['title']} is added"
-    return Changed(prd, story_id, f"added {story_id}", f"{story_id} is added", said, f"{story_id} will be added")
+    return Changed(prd, story_id, f"added {story_id}", f"{story_id} is added", said)
 
 
 def _free_id(prd: Prd) -> str:
@@ -91,8 +110,7 @@ def _start(prd: Prd, feature: str, change: Change) -> Changed:
     if story.id not in (begun := started(prd)):
         prd = prd.with_workflow(started=[*begun, story.id])
     said = f"{story.id} is in progress: it is the next story, `ralphy loop {feature}` works on it"
-    will = f"{story.id} will be the next story"
-    return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said, will)
+    return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said)
 
 
 def _first(prd: Prd, story: Story) -> Prd:
@@ -113,7 +131,7 @@ def _fail(prd: Prd, feature: str, change: Change) -> Changed:
     prd = prd.with_story(story.id, status=Status.FAILED.value, execution=execution)
     said = f"{story.id} has failed: {change.message}"
     subject = f"{story.id} is given up by a person"
-    return Changed(prd, story.id, f"failed {story.id}", subject, said, f"{story.id} will be given up")
+    return Changed(prd, story.id, f"failed {story.id}", subject, said)
 
 
 def _reset(prd: Prd, feature: str, change: Change) -> Changed:
@@ -121,7 +139,7 @@ def _reset(prd: Prd, feature: str, change: Change) -> Changed:
     story = found(prd, change.story, feature)
     prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
     return Changed(prd, story.id, f"redo {story.id}", f"{story.id} is done again", f"{story.id} is pending again",
-                   f"{story.id} will be pending again", {"story": story.id}, (story.id,))  # fmt: skip
+                   {"story": story.id}, (story.id,))  # fmt: skip
 
 
 def _not_started(prd: Prd, story: str) -> Prd:
@@ -134,10 +152,8 @@ def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
     stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
     for story in stuck:
         prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
-    what = "failed and blocked stories" if stuck else "attempt counts"
-    done, will = ("are pending again", "will be pending again") if stuck else ("are reset", "will be reset")
-    return Changed(prd, "", "reset", "failed stories are tried again", f"{what} {done}", f"{what} {will}", {},
-                   tuple(story.id for story in stuck))  # fmt: skip
+    said = "failed and blocked stories are pending again" if stuck else "attempt counts are reset"
+    return Changed(prd, "", "reset", "failed stories are tried again", said, {}, tuple(story.id for story in stuck))
 
 
 _CHANGES: dict[Verb, Callable[[Prd, str, Change], Changed]] = {

@@ -61,11 +61,6 @@ def await_orphans(script: str) -> None:
     _await_ends([one for one in psutil.process_iter() if _is_orphan(one, script)], ORPHANS_S)
 
 
-def descends_from(variable: str, value: str) -> bool:
-    """Was this process, or one that it descends from, started with `variable` set to `value`?"""
-    return any(_carries(one, variable, value) for one in _lineage())
-
-
 def _is_orphan(one: psutil.Process, script: str) -> bool:
     """Is it a supervisor whose parent is not the Ralphy that it names?"""
     try:

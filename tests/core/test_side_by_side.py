@@ -12,7 +12,6 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.model import InWork
 from ralphy.pipeline.preconditions import share_of_budget
-from ralphy.pipeline.requests import Change, Request, Verb
 from ralphy.pipeline.stories import likely_paths
 from tests.core.building import done, one, snapshot, story
 
@@ -68,20 +67,6 @@ def test_dollars_that_are_promised_are_not_promised_again() -> None:
     assert share_of_budget(snapshot(*THREE, session=working("US-001", usd=3.0)), limits) == 1.0
     found = decide(snapshot(*THREE, session=working("US-001", usd=4.0)), limits)
     assert isinstance(found, d.Halt) and "budget" in found.reason
-
-
-@pytest.mark.parametrize(
-    ("change", "kind"),
-    [
-        (Change(Verb.RESET, "US-001"), d.RunAgent),  # when its run has ended
-        (Change(Verb.RESET, "US-003"), d.TakeRequest),
-        (Change(Verb.ADD), d.TakeRequest),
-        (Change(Verb.RESET_ALL), d.Await),
-    ],
-)
-def test_a_queued_change_of_a_story_in_work_waits_for_the_end_of_its_run(change: Change, kind: type) -> None:
-    found = decide(snapshot(*THREE, session=working("US-001"), request=Request("1.json", change)), config())
-    assert isinstance(found, kind)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _RESYNC_TICKS, _TICK_MS, _STEP_MS = 20, 1000, 50
 _LEAST_S, _SHARE = 0.3, 4
 _STREAMS = ("stream.ndjson", "stderr.log")
 # Of what lies in Git's folder: that which a person sees. The rest is Ralphy's own bookkeeping, some of it by looking.
-_OF_THE_STATE, _QUEUE = ("journal.jsonl", "lock"), "requests"
+_OF_THE_STATE = ("journal.jsonl", "lock")
 
 
 async def boards(call: Invocation, feature: str) -> AsyncIterator[Board]:
@@ -66,7 +66,7 @@ def _matters(path: str) -> bool:
     parts = path.split("/")
     if ".git" not in parts or "heads" in parts:
         return True
-    return parts[-1] in _OF_THE_STATE or _QUEUE in parts
+    return parts[-1] in _OF_THE_STATE
 
 
 def _problem(feature: str, error: dict[str, object]) -> Board:

@@ -25,12 +25,12 @@ from ralphy.errors import RalphyError
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.clarifications import Clarification
-from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.names import QA
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.stories import over
+from ralphy.pipeline.story_changes import Change, Verb
 from ralphy.processes import program_paths
 from ralphy.text.tone import FAINT, STRONG, WAITING
 

@@ -21,10 +21,9 @@ from ralphy.files.atomic import read_text, replace_file
 from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decide import decide, waiting_gate
 from ralphy.pipeline.model import Snapshot
-from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
-from ralphy.pipeline.story_changes import Changed
+from ralphy.pipeline.story_changes import Change, Changed, Verb
 from ralphy.text.nearest import nearest
 
 

@@ -1,7 +1,7 @@
 """story list|next|show|add|start|done|fail|reset (also as tasks …): prd.json from the command line.
 
 Every change goes the way that the engine's own changes go: under the lock, checked as a file is checked when
-it is read, committed where the feature has its branch; while Ralphy works, it is queued for its next decision.
+it is read, committed where the feature has its branch.
 A person's word alone completes nothing.
 """
 
@@ -37,9 +37,8 @@ from ralphy.git import ledger
 from ralphy.git.ledger import KeptAttempt, StoryCommit
 from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
-from ralphy.pipeline.requests import Change, Verb
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
-from ralphy.pipeline.story_changes import Changed, require_dependencies
+from ralphy.pipeline.story_changes import Change, Changed, Verb, require_dependencies
 from ralphy.pipeline.story_changes import found as found_in
 from ralphy.pipeline.verification import asked_of, verified_by
 
@@ -182,7 +181,7 @@ def add(
     call: Invocation, title: str, feature: str | None, story_id: str, description: str, criteria: tuple[str, ...],
     priority: int | None, after: tuple[str, ...],
 ) -> int:  # fmt: skip
-    """Add a story; `ralphy tasks create` is the same. While Ralphy works, the change is queued."""
+    """Add a story; `ralphy tasks create` is the same."""
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
     return _change(call, feature, Change(Verb.ADD, story_id, given=given), "story add")

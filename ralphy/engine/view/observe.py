@@ -12,7 +12,6 @@ from ralphy.documents.feature_folder import MARKERS, artifact_digest, artifact_n
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.readiness import faults
-from ralphy.documents.request_queue import queued
 from ralphy.engine.feature import documents, lane_tree
 from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.documents import lost_stories, with_way_back
@@ -69,7 +68,6 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         free_mb=free_mb(places(w)),
         session=w.session,
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
-        request=next(iter(queued(w.repository.state_dir, w.feature.name)), None),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
         folder=w.feature.path,
         left_to_git=left_to_git(w, docs.tip),
