@@ -10,7 +10,7 @@ from tests.faults.chaos import one
 from tests.faults.invariants import Known, broken_at_rest
 from tests.faults.night import draw
 from tests.faults.strikes import ORDINARY
-from tests.faults.sweep import Point, count, feature, has_strace, points, strike
+from tests.faults.sweep import Point, feature, has_strace, strike
 from tests.faults.world import world_of
 from tests.sampling import sampled
 
@@ -51,18 +51,15 @@ def test_a_violation_is_seen(tmp_path: Path) -> None:
         assert what in found
 
 
+# Two of the thousands of points that `make sweep` strikes, in the middle of a landing.
+POINTS = (Point("rename", "error=ENOSPC", 5), Point("git", "dies", 10))
+
+
 @pytest.mark.fault("P2", "P3", "F1", "F2")
 def test_an_operation_that_fails_or_kills_costs_nothing(tmp_path: Path) -> None:
-    every = list(points(count(tmp_path)))
-    calls = [point for point in every if point.operation != "git"] if has_strace() else []
-    gits = [point for point in every if point.operation == "git"]
+    tried = [point for point in POINTS if point.operation == "git" or has_strace()]
 
-    swept = [strike(point, str(tmp_path)) for point in (*spread(calls, 1), *spread(gits, 1))]
+    swept = [strike(point, str(tmp_path)) for point in tried]
 
-    assert sum(found.struck for found in swept) > len(swept) / 3, "hardly anything was struck"
-    assert {str(found.point): found.violations for found in swept if found.violations} == {}
-
-
-def spread(points: list[Point], number: int) -> list[Point]:
-    """So many of them, far apart."""
-    return points[len(points) // (2 * number) :: max(1, len(points) // number)][:number]
+    assert {str(found.point): found.violations for found in swept} == {str(point): () for point in tried}
+    assert [str(found.point) for found in swept if not found.struck] == []
