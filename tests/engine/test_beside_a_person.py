@@ -150,3 +150,18 @@ def test_a_person_who_merges_the_unfinished_work_elsewhere_does_not_begin_it_aga
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert project.git("merge-base", project.branch, before) == before
     assert project.subjects("chore(login): start of") == [f"chore(login): start of {project.branch}"]
+
+
+def test_documents_that_are_committed_where_a_person_stands_keep_no_branch_from_being_switched(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"))
+    project.write("PRD.md", "# Login\n")
+    project.write("SPEC.md", "# Login\n\nOne story.\n")
+    project.commit("docs: plan the login", ".")
+
+    project.loop(agents=1)
+
+    assert project.landed() == ["login/US-001"]
+    assert project.git("status", "--porcelain") == ""
+    for branch in (project.branch, "main"):
+        project.switch(branch)
+        assert project.git("status", "--porcelain") == ""
