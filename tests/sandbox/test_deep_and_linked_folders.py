@@ -31,7 +31,11 @@ def cleared(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.attempt(40)
-@pytest.mark.parametrize(("where", "depth"), [("{{outbox}}/deep", 3000), ("deep", 1500)])
+@pytest.mark.parametrize(
+    ("where", "depth"),
+    # Deeper than Python recurses; Git's own time grows with the square of the depth.
+    [("{{outbox}}/deep", 3000), ("deep", 1100), pytest.param("deep", 1500, marks=pytest.mark.soak)],
+)
 def test_thousands_of_nested_folders_crash_neither_the_run_nor_a_later_start(
     tmp_path: Path, where: str, depth: int
 ) -> None:
@@ -42,8 +46,7 @@ def test_thousands_of_nested_folders_crash_neither_the_run_nor_a_later_start(
 
 
 @pytest.mark.attempt(41)
-@pytest.mark.parametrize("linked", ["docs/features/zz/.ralphy/outbox", "docs/features/zz/.ralphy"])
-def test_gc_removes_nothing_through_a_link(tmp_path: Path, linked: str) -> None:
+def test_gc_removes_nothing_through_a_link(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     kept = tmp_path / "Documents"
     for number in range(210):
@@ -51,10 +54,11 @@ def test_gc_removes_nothing_through_a_link(tmp_path: Path, linked: str) -> None:
     for folder in (kept, kept / "outbox", kept / "set-aside"):
         folder.mkdir(exist_ok=True)
         (folder / "letter.txt").write_text("dear")
-    (project.repo / "docs/features/zz").mkdir()
-    (project.repo / "docs/features/zz/PRD.md").write_text("# zz")
-    (project.repo / linked).parent.mkdir(exist_ok=True)
-    (project.repo / linked).symlink_to(kept)
+    for name, linked in (("yy", ".ralphy"), ("zz", ".ralphy/outbox")):
+        place = project.repo / "docs" / "features" / name
+        (place / linked).parent.mkdir(parents=True)
+        (place / "PRD.md").write_text(f"# {name}")
+        (place / linked).symlink_to(kept)
     later = "import time; now = time.time(); time.time = lambda: now + 1e7; from ralphy.__main__ import main; main()"
     done = subprocess.run(
         [sys.executable, "-P", "-c", later, "gc"], cwd=project.repo, env={**project.env, "PYTHONPATH": str(ROOT)},

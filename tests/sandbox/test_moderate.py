@@ -76,13 +76,23 @@ def test_the_home_is_not_deleted(agents: Box, home: Path) -> None:
     assert (home / ".cache" / "prompt.sh").exists() and (home / login).exists()
 
 
-def test_secrets_are_hidden_and_what_tools_read_is_not(agents: Box, home: Path) -> None:
+def test_secrets_are_hidden_what_tools_read_is_not_and_the_login_is_renewed_in_place(agents: Box, home: Path) -> None:
     found = agents.tries({name: f"open({str(home / name)!r}).read()" for name in (*SECRETS, *OPEN)})
     assert {name: found[name] for name in SECRETS if found[name] not in ("ENOENT", "")} == {}
     assert found[".netrc"] == "", "programs fail on what is no file"
     seen = (".bashrc", ".npmrc", "notes/diary.txt", ".claude/settings.json", ".claude/CLAUDE.md",
             ".claude/.credentials.json")  # fmt: skip
     assert {name: found[name] for name in OPEN} == {name: OPEN[name] if name in seen else "ENOENT" for name in OPEN}
+
+    sessions = home / ".claude" / FOLDER.sessions(str(agents.root))  # those of the checkout are kept
+    login = home / ".claude" / ".credentials.json"
+    found = agents.tries(
+        login=f"open({str(login)!r}, 'w').write('new')", session=f"put({str(sessions / '1.jsonl')!r})",
+        lock=f"os.mkdir({str(home / '.claude' / '.oauth_refresh.lock')!r})",
+    )  # fmt: skip
+    assert found == {"login": 3, "session": 4, "lock": None}
+    assert (login.read_text(), (sessions / "1.jsonl").read_text()) == ("new", "HACK")
+    assert not (home / ".claude" / ".oauth_refresh.lock").exists()
 
 
 @pytest.mark.parametrize("how", ["a link", "another home"])
@@ -136,18 +146,6 @@ def test_nothing_is_planted_for_the_persons_next_session(agents: Box, home: Path
     assert {name: found[name] for name in ("hook", "memory", "shell", "unit", "global")} == dict.fromkeys(
         ("hook", "memory", "shell", "unit", "global"), "EROFS"
     )
-
-
-def test_the_login_is_renewed_in_place_and_sessions_of_the_checkout_are_kept(agents: Box, home: Path) -> None:
-    sessions = home / ".claude" / FOLDER.sessions(str(agents.root))
-    login = home / ".claude" / ".credentials.json"
-    found = agents.tries(
-        login=f"open({str(login)!r}, 'w').write('new')", session=f"put({str(sessions / '1.jsonl')!r})",
-        lock=f"os.mkdir({str(home / '.claude' / '.oauth_refresh.lock')!r})",
-    )  # fmt: skip
-    assert found == {"login": 3, "session": 4, "lock": None}
-    assert (login.read_text(), (sessions / "1.jsonl").read_text()) == ("new", "HACK")
-    assert not (home / ".claude" / ".oauth_refresh.lock").exists()
 
 
 def test_checks_have_no_login(boxes: Boxes, home: Path) -> None:

@@ -76,15 +76,19 @@ def test_the_repositorys_objects_are_read_only(either: Box) -> None:
     assert set(found.values()) <= CLOSED_ERRORS, found
 
 
-@pytest.mark.attempt(14, 59)
+@pytest.mark.attempt(14, 38, 59)
 def test_control_files_cannot_be_written_moved_or_linked(either: Box) -> None:
-    feature = "docs/features/login"
+    """Nor can its own outbox be replaced."""
+    feature, mine = "docs/features/login", either.outbox
     names = ("prd.json", "APPROVED", "SPEC.md", "QA_REPORT.md", "STOP", ".ralphy/prompts", ".ralphy/config.yaml")
     found = either.tries(
         {name: f"put('{feature}/{name}')" for name in names},
+        hand=f"put('{mine}/SPEC.md')", swap=f"os.rename('{mine}', '{mine}-x')",
+        gone=f"os.unlink('{mine}/SPEC.md') or os.rmdir('{mine}')", beside=f"os.mkdir('{mine.parent}/other')",
         folder=f"os.rename('{feature}', 'x')", docs="os.rename('docs', 'x')", settings="put('.ralphy/config.yaml')",
         prompts="os.makedirs('.ralphy/prompts')", linked=f"os.symlink('/tmp', '{feature}/runs')",
     )  # fmt: skip
+    assert found.pop("hand") == 4
     assert set(found.values()) <= CLOSED_ERRORS, found
 
 
@@ -200,19 +204,8 @@ def test_nor_can_one_be_reached_that_lies_in_what_was_brought(boxes: Boxes, monk
     assert found == {"file": "a", "write": "EROFS", "socket": "ECONNREFUSED"}
 
 
-@pytest.mark.attempt(38)
-def test_its_outbox_cannot_be_replaced_inside(either: Box) -> None:
-    mine = either.outbox
-    found = either.tries(
-        hand=f"put('{mine}/SPEC.md')", swap=f"os.rename('{mine}', '{mine}-x')",
-        gone=f"os.unlink('{mine}/SPEC.md') or os.rmdir('{mine}')", beside=f"os.mkdir('{mine.parent}/other')",
-    )  # fmt: skip
-    assert found.pop("hand") == 4
-    assert set(found.values()) <= CLOSED_ERRORS, found
-
-
-@pytest.mark.attempt(38)
-def test_an_outbox_is_read_where_it_was_made_whatever_its_name_leads_to(tmp_path: Path) -> None:
+@pytest.mark.attempt(38, 39)
+def test_an_outbox_is_read_where_it_was_made_and_gives_plain_files_of_a_sensible_size(tmp_path: Path) -> None:
     """Without a sandbox an agent can put a link in its place."""
     outbox, foreign = Outbox.made(tmp_path / "run"), tmp_path / "foreign"
     foreign.mkdir()
@@ -220,27 +213,19 @@ def test_an_outbox_is_read_where_it_was_made_whatever_its_name_leads_to(tmp_path
     (tmp_path / "run").rename(tmp_path / "moved")
     (tmp_path / "run").symlink_to(foreign)
     assert outbox.read("SPEC.md", 1000) is None
-    (tmp_path / "moved" / "SPEC.md").write_text("handed in")
+    folder = tmp_path / "moved"
+    (folder / "SPEC.md").write_text("handed in")
     assert outbox.read("SPEC.md", 1000) == b"handed in"
     assert Outbox(tmp_path / "run").read("SPEC.md", 1000) is None  # after a death of Ralphy: a link is no outbox
 
-
-@pytest.mark.attempt(39)
-def test_what_is_no_plain_file_of_a_sensible_size_is_not_handed_in(tmp_path: Path) -> None:
-    outbox, secret = Outbox.made(tmp_path / "run"), tmp_path / "secret"
-    secret.write_text("CANARY")
-    folder = outbox.path
-    (folder / "link").symlink_to(secret)
+    (folder / "link").symlink_to(foreign / "SPEC.md")
     os.mkfifo(folder / "fifo")
     (folder / "folder").mkdir()
     (folder / "sparse").write_bytes(b"")
     os.truncate(folder / "sparse", 10 << 30)
     (folder / "large").write_bytes(b"x" * 5_000_000)
-    (folder / "plain").write_bytes(b"fine")
-    assert [outbox.read(name, 1 << 20) for name in ("link", "fifo", "folder", "sparse", "large", "../secret/x")] == [
-        None
-    ] * 6
-    assert outbox.read("plain", 1 << 20) == b"fine"
+    names = ("link", "fifo", "folder", "sparse", "large", "../foreign/x")
+    assert [outbox.read(name, 1 << 20) for name in names] == [None] * 6
 
 
 @pytest.mark.attempt(30, 62)

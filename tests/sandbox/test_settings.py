@@ -46,6 +46,7 @@ def cloned(tmp_path: Path) -> Project:
 def test_settings_that_came_with_a_repository_are_refused_and_nothing_of_it_runs(
     cloned: Project, tmp_path: Path
 ) -> None:
+    """Once accepted they count until they change; what a person sets by a command is accepted with it."""
     code, said = cloned.call("loop", "login")
     assert code == 4
     assert not (tmp_path / "canary").exists()
@@ -53,9 +54,6 @@ def test_settings_that_came_with_a_repository_are_refused_and_nothing_of_it_runs
         assert name in said
     assert "to accept these settings: ralphy trust" in said
 
-
-@pytest.mark.attempt(60)
-def test_once_accepted_they_count_until_they_change(cloned: Project, tmp_path: Path) -> None:
     assert cloned.call("trust")[0] == 0
     cloned.call("loop", "login")
     assert (tmp_path / "canary").exists()
@@ -68,10 +66,6 @@ def test_once_accepted_they_count_until_they_change(cloned: Project, tmp_path: P
     assert "agent.command: other" in said
     assert cloned.call("trust")[0] == 0
     assert "ralphy trust" not in cloned.call("loop", "login")[1]
-
-
-def test_what_a_person_sets_by_a_command_is_accepted_with_it(cloned: Project) -> None:
-    assert cloned.call("trust")[0] == 0
     assert cloned.call("config", "set", "gates.clarify", "auto")[0] == 0
     found = settings.load(cloned.repo, None, env=cloned.env)
     assert (found.config.gates.clarify, found.untrusted) == ("auto", {})
