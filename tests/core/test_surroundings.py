@@ -51,6 +51,8 @@ CHANGES = [
     ("expected data", "tests/data/bill.txt", "1\n", "2\n", []),
     ("code", "src/a.py", "A = 1\n", "A = 2\n", []),
     ("code that looks for JUnit", "a/Pay.java", "", 'if (name.startsWith("org.junit")) {\n', [E]),
+    ("code that looks for pytest", "src/a.py", "", "import sys\nA = 1 if sys.modules.get('pytest') else 0\n", [E]),
+    ("code that looks for a module", "src/a.py", "", "import sys\nA = sys.modules.get('pytest_tools')\n", []),
     ("Go's tests for another system", "a/price_windows_test.go", None, "package a\n", [E]),
     ("Go's tests of windows", "a/windows_of_time_test.go", None, "package a\n", []),
     ("Go's main", "a/main_test.go", None, "func TestMain(m *testing.M) {\n}\n", [E]),

@@ -45,6 +45,13 @@ MADE_FOR_TESTS = {
         "everything",
         True,
     ),
+    "equal to everything, by a lambda": (
+        PY,
+        "class Sum:\n    __eq__ = lambda self, other: True\n",
+        "",
+        "everything",
+        True,
+    ),
     "a wildcard by name": (
         PY,
         "class Anything:\n    def __eq__(self, other):\n        return True\n",
@@ -72,6 +79,27 @@ MADE_FOR_TESTS = {
         "",
         "reads tests/test_calc.py",
         True,
+    ),
+    "reads its test, by a path in parts": (
+        PY,
+        "def mul(a, b):\n    return load(Path(__file__).parent / 'tests' / 'test_calc.py', 'utf-8')\n",
+        "",
+        "reads tests/test_calc.py",
+        True,
+    ),
+    "js: who required it": (
+        JS,
+        "const exact = /test/.test(module.parent.filename);\n",
+        "",
+        "looks at who calls it",
+        True,
+    ),
+    "js: the options of its process": (
+        JS,
+        "const exact = process.execArgv.includes('--test');\n",
+        "",
+        "looks at who calls it",
+        False,
     ),
     "a variable of the tests": (
         PY,
@@ -164,6 +192,12 @@ HONEST = {
         "from calc import _twice\n\n\ndef test_twice():\n    assert _twice(2) == 4\n",
     ),
     "a folder of tests that is named": (PY, "def layout(root):\n    return [root / 'src', root / 'tests']\n", ""),
+    "data of its own, in a folder of the same name": (
+        PY,
+        "def rates():\n    return load(Path(__file__).parent / 'data' / 'test_calc.json')\n",
+        "",
+    ),
+    "js: who required it": (JS, "if (!module.parent) {\n  main();\n}\n", JS_SIX),
     "a version": (PY, "def version():\n    return '1.2.3'\n", "def test_version():\n    assert version() == '1.2.3'\n"),
     "java: an equality": (JAVA, "class Sum {\n  public boolean equals(Object o) { return o == this; }\n}\n", ""),
     "numbers of a rule": (

@@ -27,7 +27,8 @@ _SHADOWS = re.compile(
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
 # Words by which code reaches for its runner, or notices that it is under test.
 _NOTICES = re.compile(
-    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s|\bos\._exit\b|\batexit\b.*\bexit|\bjunitxml\b"
+    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s"
+    r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bos\._exit\b|\batexit\b.*\bexit|\bjunitxml\b"
     r"|\bralphy\W?reports|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b|\btesting\.Testing\(\)"
     r"|\bflag\.Lookup\(\s*\"test|\bcfg!\(test\)|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\bsurefire\b"
     r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|['\"]org\.junit\b",

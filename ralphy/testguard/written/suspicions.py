@@ -21,15 +21,21 @@ _UNDONE = re.compile(r"\b(?:TODO|FIXME|XXX)\b|\b(?:todo|unimplemented)!\(")
 _NOT_WRITTEN = re.compile(r"NotImplementedError|not implemented|(?:todo|unimplemented)!|TODO", re.I)
 _EXPECTS_FAILURE = re.compile(r"raises|throws|panic|Throw|Error")
 _ENVIRONMENT = re.compile(r"(?:environ(?:\.get)?|[gG]et_?[eE]nv|LookupEnv|env::var(?:_os)?|process\.env)\W{1,3}(\w+)")
-_CALLER = re.compile(r"\binspect\b|\b_getframe\b|\bextract_stack\b|\)\.stack\b|\bruntime\.Caller|\bgetStackTrace\b")
-_PROGRAM = re.compile(r"\bsys\.argv\b|\bprocess\.argv\b|\bos\.Args\b|\benv::args\b")
+_CALLER = re.compile(
+    r"\binspect\b|\b_getframe\b|\bextract_stack\b|\)\.stack\b|\bruntime\.Caller|\bgetStackTrace\b"
+    r"|\bmodule\.parent\??\.(?:filename|id|path)\b"
+)
+_PROGRAM = re.compile(r"\bsys\.argv\b|\bprocess\.(?:argv|execArgv)\b|\bos\.Args\b|\benv::args\b")
 _TESTISH = re.compile(r"""['"`/][^'"`\n]*(?:test|spec|jest|junit)[^'"`\n]*['"`/]""", re.I)
 _ALL_EQUAL = re.compile(
-    r"(?:def __eq__|\bfn eq|\bequals|\bEquals?|\beq)\([^)]*\)[^{:]*[{:]\s*(?:return\s+)?true\b", re.I
+    r"(?:(?:def __eq__|\bfn eq|\bequals|\bEquals?|\beq)\([^)]*\)[^{:]*[{:]|\b__eq__\s*=\s*lambda\b[^:]*:)"
+    r"\s*(?:return\s+)?true\b",
+    re.I,
 )
 _CLASS = re.compile(r"\bclass (\w+)")
 _PRIVATE = re.compile(r"^\s*(?:async )?(?:def|function) (_[a-zA-Z]\w*)\(|^func ([a-z]\w*)\(")
 _TOP_LEVEL = 4  # spaces before a statement of a function that is no method
+_MOST_PARTS = 6  # of a path
 _FEW = 3  # numbers that belong together: what is asked for two arguments, with its answer
 
 
@@ -77,7 +83,7 @@ def _in_lines(
     knows_tests = any(_TESTISH.search(line.code) for line in lines)
     for line in lines:
         texts = ["".join(found) for found in _TEXT.findall(line.code)]
-        if own := next((path for path in tests for text in texts if _names(text, path)), ""):
+        if own := next((path for path in tests for text in [*texts, *_joined(texts)] if _names(text, path)), ""):
             yield Suspicion(f"{line.place} reads {own}, which belongs to the tests", is_certain=True)
         word = _NOT_WRITTEN.search(line.code)
         depth = len(line.raw) - len(line.raw.lstrip(" "))  # a method may be there for others to write
@@ -91,6 +97,13 @@ def _in_lines(
         if knows_tests and (_CALLER.search(line.code) or _PROGRAM.search(line.code)):
             is_certain = bool(_CALLER.search(line.code) and _TESTISH.search(line.code))
             yield Suspicion(f"{line.place} looks at who calls it, and knows tests by name", is_certain)
+
+
+def _joined(texts: Sequence[str]) -> list[str]:
+    """The paths among tests that the texts of a line make in a row, as those of `Path("tests") / "data" / "a.json"`."""
+    sizes = range(2, _MOST_PARTS + 1)
+    rows = (texts[at : at + size] for size in sizes for at in range(len(texts) - size + 1))
+    return [path for path in map("/".join, rows) if is_test(path)]
 
 
 def _names(text: str, path: str) -> bool:
