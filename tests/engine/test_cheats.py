@@ -110,6 +110,19 @@ def test_a_finding_that_only_flags_says_so_and_counts(tmp_path: Path) -> None:
     assert "skipped or expected to fail" in judged.flags
 
 
+def test_what_an_old_file_asks_no_more_is_said_although_new_files_ask_more(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PYTEST, BASE)
+    asked = "".join(f"def test_{n}():\n    assert mul({n}, 2) == {2 * n}\n\n\n" for n in (1, 2))
+    new = {**MORE, "tests/test_mul.py": f"from calc import mul\n\n\n{asked}"}
+
+    gone = repository.judge({**new, **GONE})
+    assert gone.failure == ""
+    assert f"{TEST_FILE}::test_big (gone, with nothing new in {TEST_FILE})" in gone.flags
+    weaker = repository.judge({**new, **edited("    assert isinstance(add(1, 2), int)\n", "")})
+    assert weaker.failure == ""
+    assert f"{TEST_FILE} (5 of 6 assertions are left)" in weaker.flags
+
+
 @pytest.mark.fault("A3")
 def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path) -> None:
     helper = "from calc import add\n\n\ndef adds(a, b, c):\n{}\n"

@@ -76,6 +76,11 @@ class Edits:
         left = {test.short for test in self.new}
         return [test for test in self.old if test.path == shown(path) and test.short not in left]
 
+    def added_to(self, path: str) -> set[str]:
+        """The tests that a file holds, and did not hold before."""
+        now, was = ({test.short for test in tests if test.path == shown(path)} for tests in (self.new, self.old))
+        return now - was
+
     def rewritten(self, path: str) -> list[WrittenTest]:
         """The tests of a file that are not as they were."""
         kept = {(test.name, test.body) for test in self.new if test.path == shown(path)}
@@ -154,11 +159,14 @@ class _Asked:
 
     def _of_gone(self, outcomes: Mapping[str, str]) -> Iterator[Finding]:
         """Tests that are gone, but for those that moved, or merged with others: these are there under their own names,
-        or the code passes them as they were, and there are as many tests or assertions as before."""
+        or the code passes them as they were, and there are as many tests or assertions as before. Where nothing new
+        stands in the file of one that passes, it is said."""
         tests = [test for listing in listed(self.c.checks).values() for test in listing.tests]
         known = {test for listing in (self.c.before or {}).values() for test in listing.tests}
         new = {Key.of(test).short for test in tests if test not in known}
         places = Places.of(listed(self.c.checks).values())
+        filled = [path for path in self.edits.edited for test in tests
+                  if test not in known and Key.of(test).is_at(shown(path))]  # fmt: skip
         are_fewer = len(tests) < len(known)
         for test in self.gone:
             key, outcome, path = Key.of(test), outcomes.get(test, ""), self.edits.file_of(test)
@@ -175,6 +183,8 @@ class _Asked:
                 or (not path and are_fewer)
             ):
                 yield Finding(Kind.REMOVED, test)
+            elif outcome == PASSED and self._asserts_less(path) and not (self.edits.added_to(path) or path in filled):
+                yield Finding(Kind.FEWER, f"{test} (gone, with nothing new in {shown(path)})")
 
     def _unnamed(self) -> Iterator[Finding]:
         """Tests that are written no more, where no check names any, in files that assert less."""
