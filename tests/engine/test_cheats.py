@@ -123,6 +123,15 @@ def test_what_an_old_file_asks_no_more_is_said_although_new_files_ask_more(tmp_p
     assert f"{TEST_FILE} (5 of 6 assertions are left)" in weaker.flags
 
 
+def test_a_copy_of_the_code_among_the_tests_takes_the_place_of_none(tmp_path: Path) -> None:
+    broken = {"calc.py": BROKEN, "tests/calc.py": CALC, "rates.py": "def vat(a):\n    return a * 119 // 100\n"}
+    proof = {"tests/test_rates.py": "from rates import vat\n\n\ndef test_vat():\n    assert vat(200) == 238\n"}
+
+    judged = Repository(tmp_path, PYTEST, BASE).judge({**broken, **proof})
+
+    assert f"no longer assert anything: {TEST_FILE}::" in judged.failure
+
+
 @pytest.mark.fault("A3")
 def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path) -> None:
     helper = "from calc import add\n\n\ndef adds(a, b, c):\n{}\n"

@@ -17,7 +17,7 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed
 from ralphy.engine.verify.case import Case, Change, Places, Verdict
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.test_keys import Key
@@ -39,8 +39,9 @@ def old_tests_pass(c: Case) -> Verdict | None:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None: a
-    conftest that was not there). `added` are new files of tests, `old` and `new` the tests that are written in all."""
+    """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None:
+    what was not there, a conftest or a module that takes the place of one of the code). `added` are new files of tests,
+    `old` and `new` the tests that are written in all."""
 
     edited: Mapping[str, Entry]
     beside: Mapping[str, Entry | None]
@@ -61,7 +62,7 @@ class Edits:
             is_other = change.was and (change.now is None or change.old != change.new)
             if change.was and is_other and _holds_tests(change, places, holds=change.name in held):
                 edited[change.path] = change.was
-            elif is_test(change.path) and change.name not in held | hold and (is_other or _is_new_conftest(change)):
+            elif is_test(change.path) and change.name not in held | hold and (is_other or _takes_a_place(c, change)):
                 beside[change.path] = change.was
         return cls(edited, beside, added, old, new)
 
@@ -94,8 +95,14 @@ def _holds_tests(change: Change, places: Places, *, holds: bool) -> bool:
     return is_test(change.path) and holds
 
 
-def _is_new_conftest(change: Change) -> bool:
-    return change.was is None and change.path.rpartition("/")[2] == "conftest.py"
+def _takes_a_place(c: Case, change: Change) -> bool:
+    """Is it a new conftest, or a new module among the tests that may be imported instead of one of the code?"""
+    name = change.path.rpartition("/")[2]
+    if change.was or not name.endswith(".py") or name == "__init__.py":
+        return False
+    return name == "conftest.py" or any(
+        path.rpartition("/")[2] == name and not is_test(path) for path, _ in files_of(c.w, c.tree)
+    )
 
 
 @dataclass(frozen=True, slots=True)
