@@ -9,6 +9,7 @@ from ralphy.testguard.written.suspicions import suspicions
 
 PY, JS, GO, JAVA, RUST = "calc.py", "calc.js", "calc.go", "Calc.java", "src/lib.rs"
 SIX = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n    assert mul(4, 5) == 20\n"
+JS_SIX = "test('mul', () => {\n  expect(mul(2, 3)).toBe(6);\n  expect(mul(4, 5)).toBe(20);\n});\n"
 GO_SIX = "func TestMul(t *testing.T) {\n\tif mul(2, 3) != 6 {\n\t\tt.Fatal()\n\t}\n}\n"
 RAISES = "def test_mul():\n    with pytest.raises(NotImplementedError):\n        mul(2, 3)\n"
 
