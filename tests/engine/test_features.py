@@ -74,6 +74,14 @@ def rebased(p: Project) -> None:
     p.git("cherry-pick", f"main..{p.branch}")
 
 
+def squashed_without_documents(p: Project) -> None:
+    p.git("switch", "--quiet", "main")
+    (p.repo / "src" / "login.py").write_text("DONE = 1\n")
+    commit(p, "feat: login (#1)")
+    (p.repo / "src" / "base.py").write_text("BASE = 3\n")
+    commit(p, "feat: more")
+
+
 def fetched(p: Project) -> None:
     merged(p)
     p.git("update-ref", "refs/remotes/origin/main", "main")
@@ -92,6 +100,7 @@ MERGES: dict[str, Callable[[Project], None]] = {
     "merged": merged,
     "squashed": squashed,
     "squashed, branch deleted": deleted(squashed),
+    "squashed without documents": squashed_without_documents,
     "rebased": rebased,
     "fetched": fetched,
 }

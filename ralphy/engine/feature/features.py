@@ -14,6 +14,7 @@ from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular
 from ralphy.files.safe_open import read_bounded
 from ralphy.git import commands as git
+from ralphy.git.commands import is_squashed
 from ralphy.git.objects import TREE
 from ralphy.pipeline.life import Life, Places, holds_work, is_done, is_rejected, life_of, newest
 from ralphy.pipeline.model import Prd
@@ -66,7 +67,7 @@ def places_of(checkout: Checkout, config: Config, path: str, branch: str, here: 
         is_in_base=on_branch is not None
         and (
             any(holds_work(prd, on_branch, code) for prd in on_base)  # asks no git: most features are long merged
-            or any(checkout.has_ancestor(tip, oid) for oid in base.tips)
+            or any(_is_in(checkout, tip, oid, on_branch, path) for oid in base.tips)
         ),
         code=code,
     )
@@ -76,6 +77,18 @@ def _is_live(checkout: Checkout, path: str, here: Prd | None) -> bool:
     """Does prd.json in the checkout differ from the one that the commit has which is checked out?"""
     tracked = prd_at(checkout, git.head_of(checkout.repository), path)
     return here is not None and (tracked is None or tracked.raw != here.raw)
+
+
+def _is_in(checkout: Checkout, tip: str, base: str, prd: Prd, path: str) -> bool:
+    """Is the branch's work in the base? Neither commit ever changes, so the answer is kept."""
+    known = checkout.merged.get((tip, base))
+    if known is None:
+        repository = checkout.repository
+        known = checkout.has_ancestor(tip, base)
+        if not known and is_done(prd) and prd.pr:
+            known = is_squashed(repository, tip, base, outside=path)
+        checkout.merged[(tip, base)] = known
+    return known
 
 
 def prd_at(checkout: Checkout, commit: str, path: str) -> Prd | None:

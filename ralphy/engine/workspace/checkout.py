@@ -33,7 +33,8 @@ _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and s
 class Checkout:
     """`said` is what is said once for all features, `proxies` the ways out of closed sandboxes.
     `not_ignored` are files that Git does not ignore, and what it was asked of which features folder, when.
-    `prds` has the last prd.json files by their blob (`keep_prd`), which never change."""
+    `prds` has the last prd.json files by their blob (`keep_prd`), `merged` whether one commit is in another: neither
+    ever changes."""
 
     repository: Repository
     objects: Objects
@@ -42,6 +43,7 @@ class Checkout:
     said: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     prds: dict[str, Prd | None] = field(default_factory=dict)
+    merged: dict[tuple[str, str], bool] = field(default_factory=dict)
     not_ignored: tuple[object, frozenset[str]] = (None, frozenset())
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
