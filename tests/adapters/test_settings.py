@@ -270,7 +270,7 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         (b"setup: x\nproject: {name: \xff}\n", ":2", "is not UTF-8", ""),
         (b"setup: a\x00b\n", ":1", "is not YAML", ""),
         ("a: " + "[" * 30 + "]" * 30, ":1", "nested deeper", ""),
-        ("a: " + "[" * 3000, ":1", "is ", ""),  # the parser may say it first, in its own words
+        ("a: " + "[" * 3000 + "]" * 3000, ":1", "is ", ""),  # the parser may say it first, in its own words
         ("setup: " + "x" * 300_000, "", "is larger than 256 KB", ""),
         (
             "pr: {labels: [" + "a," * 60_000 + "]}",
