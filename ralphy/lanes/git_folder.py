@@ -123,7 +123,8 @@ def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting:
 
 
 def _bytes(path: Path) -> bytes:
-    return read_bounded(path, _MOST) or b""
+    """The file's content; nothing where there is none, and of `/dev/null`, by which people turn a file off."""
+    return (read_bounded(path, _MOST) or b"") if path.is_file() else b""
 
 
 def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mapping[str, str], head: str) -> None:

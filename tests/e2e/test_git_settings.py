@@ -19,7 +19,7 @@ SETTINGS = {
     "color.diff": "always", "color.status": "always", "color.ui": "always", "column.ui": "always",
     "commit.cleanup": "scissors", "commit.status": "false", "commit.template": "~/no-such-template",
     "commit.verbose": "true", "core.abbrev": "4", "core.commentChar": ";", "core.editor": "false",
-    "core.logAllRefUpdates": "false", "core.pager": "false", "core.quotePath": "true", "core.untrackedCache": "true",
+    "core.attributesFile": "/dev/null", "core.excludesFile": "/dev/null", "core.logAllRefUpdates": "false", "core.pager": "false", "core.quotePath": "true", "core.untrackedCache": "true",
     "diff.algorithm": "patience", "diff.colorMoved": "zebra", "diff.context": "0", "diff.dirstat": "lines",
     "diff.external": "false", "diff.ignoreSubmodules": "all", "diff.interHunkContext": "40",
     "diff.mnemonicPrefix": "true", "diff.noprefix": "true", "diff.relative": "true", "diff.renames": "copies",
