@@ -138,6 +138,7 @@ def test_what_was_killed_is_shown_as_stopped_with_the_command_that_goes_on(made:
     with project.start("loop") as process:
         bell.wait()
         assert "stopped" not in call("status")[1]
+        assert "no gate of login is open now: US-002 in progress, attempt 1" in call("approve")[2]
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=PATIENCE_S)
     stopped = re.compile(r"stopped \d\d:\d\d; resume: ralphy loop login")
@@ -145,6 +146,7 @@ def test_what_was_killed_is_shown_as_stopped_with_the_command_that_goes_on(made:
         assert stopped.search(call(*words)[1]), words
     assert call.json("status")[1]["stopped_at"]
     assert call("loop")[0] == ExitCode.WAITING
+    assert call("approve")[0] == ExitCode.DONE
     assert "stopped" not in call("status")[1]
 
 

@@ -17,7 +17,7 @@ from ralphy.cli.status.lines import local_moment, phase, status_lines
 from ralphy.cli.status.moments import moment
 from ralphy.cli.status.repositories import repositories_below
 from ralphy.engine.feature.features import Found
-from ralphy.engine.view.status import ahead_of, decided, how_to_resume, iso, status_of, stopped_at
+from ralphy.engine.view.status import ahead_of, decided, how_to_resume, in_progress, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
@@ -62,10 +62,10 @@ def explained(workspace: Workspace, found: Found | None, before: str = "") -> tu
     """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
     snapshot, decision, reason = decided(workspace, found)
     kind, until = type(decision).__name__, getattr(decision, "until", None)
-    working = _working_on(workspace)
+    working = in_progress(workspace)
     if working and snapshot.unfinished:
         kind, until = "RunAgent", None
-        reason = f"{working}; Ralphy is running: pid {_holder(workspace).get('pid')}"
+        reason = f"{working}; Ralphy is running: pid {holder(workspace.repository.checkout_dir / 'lock').get('pid')}"
     rests, ahead = isinstance(decision, Rest), ahead_of(snapshot)
     more = f"\n  until {moment(until, snapshot.now)}" if until else ""
     more += f"\n  {what_is_left(snapshot)}" if ahead and not rests else ""
@@ -75,21 +75,6 @@ def explained(workspace: Workspace, found: Found | None, before: str = "") -> tu
         "feature": snapshot.feature, "phase": phase_of(decision, snapshot), "decision": kind, "reason": reason,
         "rests": rests, "waiting_until": iso(until or 0.0), "forecast": ahead,
     }  # fmt: skip
-
-
-def _working_on(workspace: Workspace) -> str:
-    """What the Ralphy that holds this checkout does for this feature now; "" if none does."""
-    runs = workspace.history.open_runs
-    if not runs or not _holder(workspace):
-        return ""
-    first = runs[0]
-    if len(runs) == 1:
-        return f"{first.get('story') or first.get('step')} in progress, attempt {first.get('attempt')}"
-    return f"{', '.join(str(run.get('story') or run.get('step')) for run in runs)} in progress"
-
-
-def _holder(workspace: Workspace) -> dict[str, object]:
-    return holder(workspace.repository.checkout_dir / "lock")
 
 
 class _Unnamed(click.Context):
@@ -149,9 +134,9 @@ def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
     """Where the feature stands; what is worked on at this moment comes before what would come next."""
     found, w = call.opened(feature)
     with w:
-        running = _holder(w) or None
+        running = holder(w.repository.checkout_dir / "lock") or None
         value = {**status_of(w, found), "in_work": [], "running": running}
-        working = _working_on(w)
+        working = in_progress(w)
         if running and value["status"] == "ready" and not covers(running.get("purpose"), w.feature.name):
             return {**value, **_behind(running)}
         if not running or not working:

@@ -15,6 +15,7 @@ from ralphy.engine.feature.documents import to_read
 from ralphy.engine.person.again import redo_step
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
+from ralphy.engine.view.status import in_progress
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import read_text, replace_file
@@ -76,8 +77,8 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
         s = observe(w)
         gate = waiting_gate(s, w.config)
         if not gate:
-            raise Conflict(f"no gate of {s.feature} is open now: {decide(s, w.config).reason}",
-                           hint=f"ralphy why {s.feature}")  # fmt: skip
+            now = in_progress(w) or decide(s, w.config).reason
+            raise Conflict(f"no gate of {s.feature} is open now: {now}", hint=f"ralphy why {s.feature}")
         if seen and seen != gate_digest(w, s, gate):
             raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
         replace_file(w.feature.file(marker), _beside_pending(w, marker, text).encode(), durable=False)

@@ -38,9 +38,18 @@ def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
 
 
 def stopped_at(w: Workspace, s: Snapshot, decision: d.Decision) -> float:
-    """When the work on a feature ended that could go on; 0.0 if it goes on, rests, or has not begun."""
-    is_over = isinstance(decision, d.Rest) or not s.history.iterations or w.worked_on_in
+    """When the work on a feature ended that could go on; 0.0 if it goes on, rests, ended at a gate, or has not begun."""
+    is_over = isinstance(decision, d.Rest | d.Approve | d.Reject) or not s.history.iterations or w.worked_on_in
     return 0.0 if is_over or holder(w.repository.checkout_dir / "lock") else s.history.last_at
+
+
+def in_progress(w: Workspace) -> str:
+    """What the Ralphy that holds this checkout does for the feature now; "" if none does."""
+    runs = w.history.open_runs
+    if not runs or not holder(w.repository.checkout_dir / "lock"):
+        return ""
+    names = ", ".join(str(run.get("story") or run.get("step")) for run in runs)
+    return f"{names} in progress" + (f", attempt {runs[0].get('attempt')}" if len(runs) == 1 else "")
 
 
 def how_to_resume(at: float, s: Snapshot) -> str:
