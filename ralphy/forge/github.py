@@ -82,7 +82,7 @@ class GitHub:
     def available(self) -> str | None:
         """Why pull requests can't be opened, in a sentence; None when they can."""
         if not self.remote.slug:
-            return f"{self.remote.name} is not on GitHub or GitLab: {said(self.remote.url, self.env)}"
+            return f"{self.remote.name} is not on GitHub: {said(self.remote.url, self.env)}"
         if program_paths.find(self.program, self.env) is None:
             return f"{self.program} (the GitHub CLI) is not on PATH"
         # Not `auth status`: that calls a token invalid when the forge only hiccups.

@@ -151,7 +151,7 @@ class TestAvailability:
 @pytest.mark.fault("H1")
 def test_gh_that_is_not_installed_and_a_local_remote_that_is_no_forge_are_said(tmp_path: Path) -> None:
     assert GitHub(ORIGIN, {"PATH": str(tmp_path)}).available() == "gh (the GitHub CLI) is not on PATH"
-    assert "not on GitHub or GitLab" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
+    assert "not on GitHub" in str(GitHub(Remote("origin", "/srv/widget.git"), {}).available())
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_the_forecast_is_said_by_status_why_a_dry_run_and_the_next_loop(
     assert set(value["forecast"]) == {"stories_left", "seconds", "cost_usd", "ends_at", "rehearsed"}
     assert (value["forecast"]["stories_left"], value["forecast"]["cost_usd"]) == (2, 1.0)
     assert value["forecast"]["ends_at"].endswith("Z")
-    assert "ahead:   2 stories left, about 1 min and $1.00 at the current rate" in call("status")[1]
+    assert re.search(r"ahead:   2 stories left, about \d+ s and \$1.00 at the current rate", call("status")[1])
     assert call.json("why")[1]["forecast"]["cost_usd"] == 1.0
     assert re.search(r"\n  2 of 3 stories are left .* and \$1.00 at the current rate", call("loop", "--dry-run")[1])
     begun = project.call("loop")[1].split("US-002: starting")[0]

@@ -230,7 +230,7 @@ def _pull_requests(place: Place) -> Finding:
     except RalphyError:
         return Finding("not needed without a remote")
     if not target.slug:
-        return Finding("not needed: the remote is not on GitHub or GitLab; Ralphy pushes the branch and writes PR.md")
+        return Finding("not needed: the remote is not on GitHub; Ralphy pushes the branch and writes PR.md")
     why_not = GitHub(target, env, timeout_s=_ANSWER_S).available()
     if why_not is None:
         return Finding(f"logged in to {target.host}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.pipeline.verification import runs_in_words
+from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked
 from ralphy.text.tone import OF_STATUS, Toned
 
@@ -23,12 +24,11 @@ def status_lines(v: dict[str, Any]) -> list[str]:
     unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
-        minutes = max(1, round(ahead["seconds"] / 60))
         stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
-        words = f"{stories} left, about {minutes} min and ${ahead['cost_usd']:.2f} at the current rate"
+        words = f"{stories} left, about {span(ahead['seconds'])} and ${ahead['cost_usd']:.2f} at the current rate"
         lines.append(f"  ahead:   {marked(words, ahead['rehearsed'])}")
     if (ran := v.get("check_runs")) and ran["stories"]:
-        stories = "1 verified story" if ran["stories"] == 1 else f"{ran['stories']} verified stories"
+        stories = "1 story" if ran["stories"] == 1 else f"{ran['stories']} stories"
         lines.append(f"  checks:  {runs_in_words(ran)} for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")

@@ -58,7 +58,8 @@ def import_(
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
     lines += [f"left out: {said}" for said in plan.left_out]
     said = FORMATS[found].said if found in FORMATS else "issues of GitHub"
-    lines.append(f"{len(plan.stories)} stories, read as {said}; left out: {len(plan.left_out) or 'nothing'}; "
+    stories = "1 story" if len(plan.stories) == 1 else f"{len(plan.stories)} stories"
+    lines.append(f"{stories}, read as {said}; left out: {len(plan.left_out) or 'nothing'}; "
                  f"next: ralphy plan {feature}")  # fmt: skip
     return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip

@@ -38,7 +38,7 @@ def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
 
 
 def stopped_at(w: Workspace, s: Snapshot, decision: d.Decision) -> float:
-    """When the work on a feature ended that could go on; 0.0 if it goes on, rests, ended at a gate, or has not begun."""
+    """When the work on a feature ended that could go on; 0.0 if it goes on, rests, or has not begun."""
     is_over = isinstance(decision, d.Rest | d.Approve | d.Reject) or not s.history.iterations or w.worked_on_in
     return 0.0 if is_over or holder(w.repository.checkout_dir / "lock") else s.history.last_at
 
