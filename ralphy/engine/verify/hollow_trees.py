@@ -6,6 +6,8 @@ without that, it returns none. Tests stay as they are, and so does what runs the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ralphy.engine.verify.case import Case, source_of
 from ralphy.engine.workspace.changes import files_of, shown
 from ralphy.git.objects import Entry
@@ -16,10 +18,20 @@ _MOST_FILES = 2_000
 _MOST_BYTES = 500_000  # of a file
 
 
-def with_new_names(c: Case, tree: str, *, says: bool) -> tuple[str, tuple[str, ...]]:
-    """A tree of before with the names alone that a candidate's code adds, and its new functions."""
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """A tree of before with the names alone that a candidate's code adds, and its new functions. `hides_old` says that
+    functions which were there before do nothing there, either."""
+
+    tree: str
+    functions: tuple[str, ...]
+    hides_old: bool
+
+
+def with_new_names(c: Case, tree: str, *, says: bool) -> NewNames:
+    """A tree of before with the names that a candidate's code adds."""
     files: dict[str, tuple[Entry, bytes]] = {}
-    functions: list[str] = []
+    functions, hides_old = list[str](), False
     for change in c.changes:
         if _is_apart(c, change.path) or not (change.now and change.new and len(change.new) <= _MOST_BYTES):
             continue
@@ -27,7 +39,8 @@ def with_new_names(c: Case, tree: str, *, says: bool) -> tuple[str, tuple[str, .
         if stubs := names_only(change.name, old, change.new, says=says):
             files[change.path] = (change.now, stubs.text)
             functions += stubs.functions
-    return c.tree_with(tree, files), tuple(functions)
+            hides_old |= stubs.hides_old
+    return NewNames(c.tree_with(tree, files), tuple(functions), hides_old)
 
 
 def emptied(c: Case, tree: str, *, says: bool) -> str:

@@ -22,15 +22,14 @@ _WHY = "it passes although no function does anything; before the story it failed
 def tests_ask_something(c: Case) -> Verdict | None:
     """Edited tests still notice when no function does anything; what new ones do not is said."""
     is_proved = c.own is not None and (c.own.is_proof or c.story.kind == "refactor")
-    blind, weak = (c.own.blind, c.own.weak) if c.own and is_proved else ((), ())
+    blind = c.own.blind if c.own and is_proved else ()
     edited = set(_edited(c))
     tests = StoryTests.of(c)
-    trees = _hollow_trees(c, tests) if tests.files and (edited or blind or weak) else []
-    passing, guards = passing_on(c, tests, trees, {*edited, *blind, *weak} if trees else ())
-    why = {c.own.what if c.own else "": [test for test in weak if test not in guards],
-           "no function does anything": [test for test in blind if test in passing]}  # fmt: skip
-    c.notes += [f"tests that prove nothing, as they pass although {so}: {listed_names(names)}"
-                for so, names in why.items() if names]  # fmt: skip
+    trees = _hollow_trees(c, tests) if tests.files and (edited or blind) else []
+    passing = passing_on(c, tests, trees, {*edited, *blind} if trees else ())
+    idle = [test for test in blind if test in passing]
+    c.notes += [f"tests that prove nothing, as they pass although no function does anything: {listed_names(idle)}"
+                ] if idle else []  # fmt: skip
     return c.weigh([Finding(Kind.EMPTIED, f"{test} ({_WHY})") for test in _lost(c, tests, trees, edited & passing)])
 
 
@@ -38,7 +37,7 @@ def _hollow_trees(c: Case, tests: StoryTests) -> list[str]:
     """The code of before and the names that are new, all hollow, with the story's tests: with functions that return
     something, and with such that return nothing. None where nothing could be made hollow."""
     base = c.w.objects.graft(c.green, tests.files)
-    trees = [emptied(c, with_new_names(c, base, says=says)[0], says=says) for says in (True, False)]
+    trees = [emptied(c, with_new_names(c, base, says=says).tree, says=says) for says in (True, False)]
     return [] if trees[0] == base else trees
 
 

@@ -1,8 +1,8 @@
 """What a story's own tests prove: red first, and more than that a name exists.
 
 The story's tests are run on the code of before: the last green tree with these tests, and what runs them, laid over it.
-One that fails there may fail only since a name is missing. So it is run again where the new names alone are added
-(decision record 021). Tests that were known to fail, and pass now, have been red before anybody asked.
+So that none fails only since a name is missing, the new names alone are added (decision record 021). Tests that were
+known to fail, and pass now, have been red before anybody asked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ralphy.engine.lane_use.trial import patience_s
 from ralphy.engine.verify.baseline_records import listed, names_tests
 from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.engine.verify.failures_reported import a_check_runs_tests
-from ralphy.engine.verify.hollow_trees import with_new_names
+from ralphy.engine.verify.hollow_trees import NewNames, with_new_names
 from ralphy.engine.verify.parts import hunks_in
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
@@ -58,7 +58,7 @@ def tests_could_tell(c: Case) -> Verdict | None:
 
 def _are_run(c: Case) -> bool:
     """Does a check run the story's tests?"""
-    brings = c.own is not None and bool(c.own.weak or c.own.blind)
+    brings = c.own is not None and bool(c.own.blind)
     return names_tests(c.checks) or (brings and a_check_runs_tests(c))
 
 
@@ -75,9 +75,8 @@ def _why_unproved(c: Case, found: RedFirst) -> Iterator[str]:
         yield from (f"{test} fails without the refactoring" for test in (*found.tests, *found.checks))
         return
     if not found.is_proof:
-        yield from (f"{test} passes although {found.what}" for test in found.weak)
-        yield from (f"{test} passes without the story's code" for test in found.blind)
-        yield from () if found.blind or found.weak else ["no test covers this story's code"]
+        yield from (f"{test} passes {found.how}" for test in found.blind)
+        yield from () if found.blind else ["no test covers this story's code"]
     text = json.dumps(c.story.raw, ensure_ascii=False)
     still_red = sorted(test for test in c.w.history.known_red - set(found.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
@@ -85,7 +84,7 @@ def _why_unproved(c: Case, found: RedFirst) -> Iterator[str]:
 
 def _evidence_of(found: RedFirst) -> dict[str, Any]:
     """Small enough for prd.json: how many, and the first names."""
-    named = {"tests": found.tests, "checks": found.checks, "blind": found.blind, "weak": found.weak}
+    named = {"tests": found.tests, "checks": found.checks, "blind": found.blind}
     return {"number": len(found.tests), **{word: list(names[:_MOST_NOTED]) for word, names in named.items() if names}}
 
 
@@ -107,11 +106,6 @@ class StoryTests:
         there = [test for test in new if test.path in names]
         return cls(files, there, [test for test in there if test not in old])
 
-    def has_old_text(self, test: str) -> bool:
-        """Does a test stand in a file that the story changed, with the text that it had before?"""
-        key = Key.of(test)
-        return any(map(key.means, self.there)) and not any(map(key.means, self.own))
-
 
 def _belongs(c: Case, change: Change) -> bool:
     """Does a changed file belong to the tests, or have tests beside its code?"""
@@ -131,22 +125,36 @@ def _laid_over(c: Case, change: Change) -> Entry | None:
 
 
 def _own_tests(c: Case) -> RedFirst:
+    """Of a refactoring, whose new tests pass on the old code, the names that it adds are not asked for."""
     tests = StoryTests.of(c)
-    found = _red_first(c, tests)
-    if c.story.kind != "refactor":
-        return _without_weak(c, tests, found)
-    known = {test for listing in (c.before or {}).values() for test in listing.tests}
-    return replace(found, tests=tuple(test for test in found.tests if test not in known), checks=())
+    base = c.w.objects.graft(c.green, tests.files)
+    if c.story.kind == "refactor":
+        found = _red_first(c, tests, [base])
+        known = {test for listing in (c.before or {}).values() for test in listing.tests}
+        return replace(found, tests=tuple(test for test in found.tests if test not in known), checks=())
+    says, silent = (with_new_names(c, base, says=says) for says in (True, False))
+    found = _with_names_alone(c, tests, says, base)
+    if not found.is_proof and found.blind and silent.tree != says.tree:
+        return _with_names_alone(c, tests, silent, base)
+    return found
 
 
-def _red_first(c: Case, tests: StoryTests) -> RedFirst:
-    """Which tests of a candidate with green checks fail without its code."""
+def _with_names_alone(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
+    """Which tests fail where the new functions do nothing. Where others do nothing, either, they must fail on the code
+    of before (`base`) as well."""
+    found = _red_first(c, tests, [names.tree, base])
+    asked = {*found.tests, *found.checks} - c.w.history.known_red if names.hides_old else set[str]()
+    passing = passing_on(c, tests, (base,), asked)
+    return replace(found.without(sorted(passing)), functions=names.functions)
+
+
+def _red_first(c: Case, tests: StoryTests, trees: Sequence[str]) -> RedFirst:
+    """Which tests of a candidate with green checks fail on these trees: the first on which a check comes to an end."""
     now = merged(list(listed(c.checks).values())).tests
     mended = sorted(test for test in c.w.history.known_red if now.get(test) == PASSED)
     if all(map(is_manifest, tests.files)):
         return RedFirst(tests=tuple(mended))
-    tree = c.w.objects.graft(c.green, tests.files)
-    asked = [_without_code(c, tree, check, result, tests) for check, result in c.testing]
+    asked = [_without_code(c, trees, check, result, tests) for check, result in c.testing]
     return RedFirst(
         tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
         tuple(name for one in asked for name in one.checks),
@@ -154,12 +162,14 @@ def _red_first(c: Case, tests: StoryTests) -> RedFirst:
     )
 
 
-def _without_code(c: Case, tree: str, check: Check, result: CheckResult, tests: StoryTests) -> RedFirst:
+def _without_code(c: Case, trees: Sequence[str], check: Check, result: CheckResult, tests: StoryTests) -> RedFirst:
     before = (c.before or {}).get(check.name)
     tests_now = result.listing.tests.keys() if result.listing else set()
     new = tests_now - before.tests.keys() if before and before.tests else set()
-    places = {path for test in new if (path := Key.of(test).path)}
-    told = c.ask(tree, check, "red_first", {*places, *(test.path for test in tests.there)})
+    places = {path for test in new if (path := Key.of(test).path)} | {test.path for test in tests.there}
+    patient = replace(check, timeout_s=patience_s(check, result))
+    asked = (c.ask(tree, patient, "red_first", places) for tree in dict.fromkeys(trees))
+    told = next((one for one in asked if one is not None), None)
     if told is None:
         return RedFirst()
     if result.listing and result.listing.tests:
@@ -170,32 +180,13 @@ def _without_code(c: Case, tree: str, check: Check, result: CheckResult, tests: 
     return RedFirst(checks=(check.name,))
 
 
-def _without_weak(c: Case, tests: StoryTests, found: RedFirst) -> RedFirst:
-    """The same with the tests apart that pass with names alone, whether the new functions return a value or none."""
-    names = {*found.tests, *found.checks} - c.w.history.known_red
-    if not names:
-        return found
-    base = c.w.objects.graft(c.green, tests.files)
-    (tree, functions), (silent, _) = (with_new_names(c, base, says=says) for says in (True, False))
-    passing, _ = passing_on(c, tests, (tree,), names if functions else ())
-    others_prove = bool(set(found.tests) - passing)
-    # Nothing is said of tests that were there before.
-    if silent != tree and not (others_prove and all(map(tests.has_old_text, passing))):
-        passing, _ = passing_on(c, tests, (silent,), passing)
-    if not passing:
-        return found
-    apart = found.without([one for one in (*found.tests, *found.checks) if one in passing], functions)
-    return replace(apart, weak=tuple(one for one in apart.weak if not tests.has_old_text(one)))
-
-
-def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> tuple[set[str], set[str]]:
-    """The tests, and checks, that pass on each of these trees, and those that fail on one."""
-    left, failing = set(names), set[str]()
+def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> set[str]:
+    """The tests, and checks, that pass on each of these trees."""
+    left = set(names)
     for tree in dict.fromkeys(trees):
         told = outcomes(c, tests, tree, left) if left else {}
-        failing |= {test for test, outcome in told.items() if outcome == FAILED}
         left = {test for test in left if told.get(test) == PASSED}
-    return left, failing
+    return left
 
 
 def outcomes(c: Case, tests: StoryTests, tree: str, names: Collection[str]) -> dict[str, str]:

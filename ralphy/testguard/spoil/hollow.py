@@ -88,10 +88,12 @@ _Assignment = ast.Assign | ast.AnnAssign
 
 @dataclass(frozen=True, slots=True)
 class Stubs:
-    """The text of a file in which what is new has a name alone, and the `functions` that are new."""
+    """The text of a file in which what is new has a name alone, and the `functions` that are new. `hides_old` says that
+    functions which were there before do nothing there, either."""
 
     text: bytes
     functions: tuple[str, ...]
+    hides_old: bool = False
 
 
 def hollow(path: str, data: bytes, *, says: bool = True) -> bytes | None:

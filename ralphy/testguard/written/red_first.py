@@ -1,6 +1,7 @@
 """Red first: which tests pass with a story's code, and fail without it?
 
-The idea is SWE-bench's FAIL_TO_PASS: a test that passes on the code of before as well cannot tell the difference.
+The idea is SWE-bench's FAIL_TO_PASS: a test that passes on the code of before as well cannot tell the difference, and
+nor can one that passes there as soon as the new names exist.
 """
 
 from __future__ import annotations
@@ -17,13 +18,11 @@ from ralphy.testguard.test_files import WrittenTest, tests_beside_code
 @dataclass(frozen=True, slots=True)
 class RedFirst:
     """`tests` (or whole `checks`, which name none) fail without the story's code and pass with it; `blind` tests are
-    the story's own, and pass without it as well. `weak` ones pass as soon as the new `functions` exist, although these
-    do nothing."""
+    the story's own, and pass without it as well. Without it means: the new `functions` exist, and do nothing."""
 
     tests: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
-    weak: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
 
     @property
@@ -31,15 +30,17 @@ class RedFirst:
         return bool(self.tests or self.checks)
 
     @property
-    def what(self) -> str:
-        """The new functions, as a sentence names them."""
+    def how(self) -> str:
+        """What blind tests pass in spite of, as a sentence says it."""
+        if not self.functions:
+            return "without the story's code"
         name = self.functions[0].rpartition(".")[2] if len(self.functions) == 1 else ""
-        return f"{name}() does nothing" if name.isidentifier() else "the new functions do nothing"
+        return f"although {f'{name}() does' if name.isidentifier() else 'the new functions do'} nothing"
 
-    def without(self, weak: Collection[str], functions: Sequence[str]) -> RedFirst:
-        """The same with tests, or checks, that were found to be weak."""
-        tests, checks = (tuple(one for one in names if one not in weak) for names in (self.tests, self.checks))
-        return replace(self, tests=tests, checks=checks, weak=tuple(weak), functions=tuple(functions))
+    def without(self, passing: Collection[str]) -> RedFirst:
+        """The same where these tests, or checks, pass without the code after all."""
+        tests, checks = (tuple(one for one in names if one not in passing) for names in (self.tests, self.checks))
+        return replace(self, tests=tests, checks=checks, blind=(*self.blind, *passing))
 
 
 def goes_along(path: str) -> bool:
