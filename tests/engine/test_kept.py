@@ -163,6 +163,7 @@ IDLE: dict[str, tuple[str, dict[str, str], dict[str, tuple[Files, str]]]] = {
         "a copy of the code": (edited(
             "from calc import add, sub", "from calc import sub\n\n\ndef add(a, b):\n    return a + b"), "test_big"),
         "a new name": (edited("assert add(10, 20) == 30", "from calc import mul\n\n    assert mul(1, 2) == 2"), ""),
+        "a mark that lets it fail": (edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "test_small"),
         "a fixture that mocks": (
             {**MORE, "tests/conftest.py": "import test_calc\n\ntest_calc.add = lambda a, b: a + b\n"}, "test_big"),
     }),

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ralphy.checks.listing import FAILED, PASSED, Listing, merged
+from ralphy.checks.listing import FAILED, PASSED, XFAILED, Listing, merged
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.trial import patience_s
@@ -181,11 +181,11 @@ def _without_code(c: Case, trees: Sequence[str], check: Check, result: CheckResu
 
 
 def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> set[str]:
-    """The tests, and checks, that pass on each of these trees."""
+    """The tests, and checks, that pass on each of these trees, or may fail there as a mark says."""
     left = set(names)
     for tree in dict.fromkeys(trees):
         told = outcomes(c, tests, tree, left) if left else {}
-        left = {test for test in left if told.get(test) == PASSED}
+        left = {test for test in left if told.get(test) in (PASSED, XFAILED)}
     return left
 
 
