@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.notes import read_note, write_note
-from ralphy.files.tree_walk import remove
+from ralphy.files.tree_walk import make_accessible, remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
 from ralphy.lanes.changes_in_lane import Selection, TakeLimits, Taken, is_within, make_ready
@@ -144,10 +144,12 @@ class Lane:
         return str(note.get("feature") or "") if note.get("kept") else ""
 
     def _git(self, refs: dict[str, str], head: str) -> GitInside:
-        """Git for one look, with a new Git folder; the tree's is made where it is not there. No link is followed."""
+        """Git for one look, with a new Git folder; the tree's is made where it is not there, and opened to its owner
+        where an agent locked it. No link is followed."""
         if self.tree.is_symlink() or not self.tree.is_dir():
             remove(self.tree, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
+        make_accessible(None, str(self.tree))
         write_git(self.home / "git", self._person, self.at / ".git" if self._walls else None, refs, head)
         if not self._walls:
             remove(self.tree / ".git")

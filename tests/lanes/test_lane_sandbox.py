@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
+import sys
 from pathlib import Path, PurePath
 
 import pytest
@@ -91,3 +93,38 @@ def test_a_partial_clone_is_refused_with_what_to_do(world: World, setting: str) 
     with pytest.raises(EnvironmentProblem, match="is a partial clone") as refused:
         world.new_pool().agent()
     assert "git fetch --refetch up" in refused.value.hint
+
+
+TAKE_OVER = """
+import os, sys
+from pathlib import Path
+from ralphy.git.commands import discover
+from ralphy.lanes.pool import Pool
+from ralphy.sandbox.bubblewrap import find
+from tests.lanes.conftest import LIMITS
+root, lanes, level, tree, head = sys.argv[1:]
+lane = Pool(discover(Path(root)), Path(lanes), find(os.environ), level).agent()
+print(lane.take_over(tree, LIMITS).tree)
+lane.tree.chmod(0)
+lane.lay_out(tree, head, "main")
+"""
+
+
+def without_power_over_files() -> None:
+    """Root is refused from then on what an ordinary user is refused."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+@pytest.mark.attempt(100)
+def test_a_lane_that_an_agent_locked_is_taken_over_and_laid_out_again(world: World) -> None:
+    lane = world.laid_out()
+    (lane.tree / "run.sh").write_text("changed\n")
+    lane.tree.chmod(0)
+    world.pool.close()
+    words = ["-c", TAKE_OVER, str(world.root), str(world.lanes), world.kind, world.tree, world.head]
+    done = subprocess.run([sys.executable, *words], preexec_fn=without_power_over_files, cwd=Path(__file__).parents[2],
+                          capture_output=True, encoding="utf-8", check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert world.git("diff-tree", "-r", "--name-only", world.tree, done.stdout.strip()) == "run.sh"
+    assert (lane.tree / "run.sh").read_text() == "echo hi\n"
