@@ -35,18 +35,21 @@ DRAFTS = [
 
 
 def test_what_is_not_valid_is_mended_three_times_at_the_most_and_never_becomes_an_artifact(tmp_path: Path) -> None:
+    """A limit in the step uses none of these chances."""
     project = build(tmp_path)
-    project.play(spec=[*DRAFTS, GOOD])
+    project.play(spec=[{"limit": {"resets_in_s": 3600}}, *DRAFTS, GOOD])
+    assert project.loop(waits=False).code == ExitCode.LIMITED
 
-    ended = project.loop()
+    ended = project.loop(clock=lambda: 4_000_000_000.0)
 
     assert (ended.code, ended.runs) == (ExitCode.STORIES_OPEN, ["spec"] * 4)
-    assert "US-009" in project.prompts("spec")[1]
+    assert "US-009" in project.prompts("spec")[2]
     assert "redo spec" in ended.rest.reason
     assert not (project.folder / "SPEC.md").exists() and not (project.folder / "prd.json").exists()
     assert project.loop().runs == []
     assert project.call("redo", "spec", "login")[0] == 0
-    assert project.loop(agents=2).runs == ["spec", "US-001"]
+    assert project.loop(agents=1).runs == ["spec"]
+    assert project.read("SPEC.md") == SPEC
 
 
 @pytest.mark.parametrize("more", [{"exit_signal": False}, pytest.param({"crash": 1}, marks=pytest.mark.soak)])
@@ -79,16 +82,6 @@ def test_a_specification_without_an_exit_signal_whose_text_sounds_done_is_taken(
 
     assert project.loop().runs == ["spec"]
     assert project.read("SPEC.md") == SPEC
-
-
-def test_a_limit_in_a_step_uses_none_of_its_chances(tmp_path: Path) -> None:
-    project = build(tmp_path, gates={"spec": "human"})
-    project.play(spec=[{"limit": {"resets_in_s": 3600}}, BAD, BAD, BAD, GOOD])
-    assert project.loop(waits=False).code == ExitCode.LIMITED
-
-    ended = project.loop(clock=lambda: 4_000_000_000.0)
-
-    assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"] * 4)
 
 
 def test_a_spec_that_a_person_wrote_is_kept_and_stories_that_claim_to_be_done_are_pending(tmp_path: Path) -> None:

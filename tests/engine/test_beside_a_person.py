@@ -70,14 +70,14 @@ def test_a_checkout_on_the_features_branch_follows_it_and_no_landing_overwrites_
     assert project.git("status", "--porcelain") == "?? src/mine.py"
     (project.repo / "src" / "us_002.py").write_text("MINE = 1\n")
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert (project.repo / "src" / "us_002.py").read_text() == "MINE = 1\n"
     assert "src/us_002.py would be overwritten: move it away" in ended.text
     for name in ("us_002.py", "mine.py"):
         (project.repo / "src" / name).unlink()
-    project.loop()
+    project.loop(agents=0)
     assert (project.repo / "src" / "us_002.py").read_text() == "WORKS = 1\n"
     assert_clean(project)
 
@@ -89,9 +89,9 @@ def test_work_that_a_commit_from_a_stale_checkout_undid_during_a_run_is_brought_
     second = works(run=person(project, "git commit --quiet --all -m mine"))
     project.play(stories={"US-001": [first], "US-002": [second]})
 
-    ended = project.loop()
+    ended = project.loop(agents=2)
 
-    assert ended.runs == ["US-001", "US-002", "qa"]
+    assert ended.runs == ["US-001", "US-002"]
     assert "was made in a checkout that was behind, and undid: " in ended.text
     assert project.code("src/us_001.py") == "WORKS = 1\n"
     assert project.code("src/base.py") == "BASE = 2\n"
@@ -102,18 +102,18 @@ def test_work_that_a_commit_from_a_stale_checkout_undid_during_a_run_is_brought_
 def test_a_document_and_a_story_of_a_person_during_a_run_are_committed_as_theirs_and_the_story_is_done_in_that_night(
     sandbox: None, tmp_path: Path
 ) -> None:
-    project = build(tmp_path, story("US-001"), story("US-002", priority=2))
+    project = build(tmp_path, story("US-001"))
 
     def add() -> None:
         project.write("notes.md", "Mind the gap.\n")
-        project.plan(*project.prd()["userStories"], story("US-003", priority=3))
+        project.plan(*project.prd()["userStories"], story("US-002", priority=2))
 
-    project.loop(at={"agent_ended": add})
+    project.loop(agents=2, at={"agent_ended": add})
 
     assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
     (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
     assert project.trailer("Ralphy-Event", commit) == "adopted login"
-    assert project.landed() == ["login/US-001", "login/US-002", "login/US-003"]
+    assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
 
 

@@ -85,7 +85,7 @@ def test_questions_wait_until_each_is_answered_and_the_specification_is_told(tmp
     assert project.loop().runs == ["spec"]
     assert "Answer: A week" in project.prompts("spec")[1]
     project.approve()
-    assert project.loop().runs[0] == "US-001"
+    assert project.loop(agents=1).runs == ["US-001"]
     assert "Answer: A week" in project.code(f"{project.path}/CLARIFICATIONS.md")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
+from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, reports, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
 
@@ -22,20 +22,22 @@ def pieces(*names: str, **fields: Any) -> dict[str, Any]:
     return {"outbox": {"stories.json": {"userStories": draft}}}
 
 
-def hard(tmp_path: Path, **settings: Any) -> Project:
-    """US-001 fails twice and works when its pieces are there; US-002 depends on it, US-003 on nothing."""
-    stories = [story("US-001"), story("US-002", dependsOn=["US-001"], priority=2), story("US-003", priority=3)]
-    known = {"limits": {"max_attempts": 2, "max_splits": 1}, "models": LADDER}
-    project = build(tmp_path, *stories, **{**known, **settings})
-    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]}, split=[pieces("A", "B")],
-                 qa=[reports()])  # fmt: skip
+OTHERS = (story("US-002", dependsOn=["US-001"], priority=2), story("US-003", priority=3))
+
+
+def hard(tmp_path: Path, *others: Act, attempts: int = 1, **limits: Any) -> Project:
+    """US-001 fails as often as it may and works when its pieces are there."""
+    limits = {"max_attempts": attempts, "max_splits": 1, **limits}
+    project = build(tmp_path, story("US-001"), *others, limits=limits, models=LADDER)
+    acts = [*[breaks()] * attempts, works()]
+    project.play(stories={"US-001": acts, "*": [works()]}, split=[pieces("A", "B")], qa=[reports()])
     return project
 
 
 @played_once
 def split(tmp_path: Path) -> Project:
     """The hard feature at its end; the agent that split US-001 wrote code besides."""
-    project = hard(tmp_path)
+    project = hard(tmp_path, *OTHERS, attempts=2)
     project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]}, qa=[reports()],
                  split=[{**pieces("A", "B"), "write": {"src/base.py": "BROKEN = 1\n"}}])  # fmt: skip
     ended = project.loop()
@@ -68,14 +70,14 @@ def test_attempts_climb_to_a_stronger_model_then_to_a_split_whose_story_lands_be
 
 
 def test_a_draft_that_is_not_valid_goes_back_once_then_a_person_is_asked(tmp_path: Path) -> None:
-    project = hard(tmp_path)
+    project = hard(tmp_path, *OTHERS)
     project.play(stories={"US-001": [breaks()], "*": [works()]},
                  split=[pieces("A", dependsOn=["US-001"]), pieces(*"ABCDE")])  # fmt: skip
 
     ended = project.loop()
 
-    assert ended.runs == ["US-001", "US-001", "US-001", "US-001", "US-003"]
-    assert [run["step"] for run in project.journal("run")][2:4] == ["split", "split"]
+    assert ended.runs == ["US-001", "US-001", "US-001", "US-003"]
+    assert [run["step"] for run in project.journal("run")][1:3] == ["split", "split"]
     assert "dependsOn" in project.prompts("split-US-001")[1]
     assert ended.code == ExitCode.STORIES_OPEN
     assert "5 pieces were handed in" in project.read("QUESTIONS.md")
@@ -83,7 +85,7 @@ def test_a_draft_that_is_not_valid_goes_back_once_then_a_person_is_asked(tmp_pat
 
 
 def test_when_a_piece_fails_as_well_a_person_is_asked_about_the_piece(tmp_path: Path) -> None:
-    project = hard(tmp_path)
+    project = hard(tmp_path, *OTHERS)
     project.play(stories={"US-001": [breaks()], "US-001-2": [breaks()], "*": [works()]}, split=[pieces("A", "B")])
 
     ended = project.loop()
@@ -97,35 +99,34 @@ def test_when_a_piece_fails_as_well_a_person_is_asked_about_the_piece(tmp_path: 
 
 
 def test_a_revert_of_the_split_takes_the_pieces_back(tmp_path: Path) -> None:
-    project = hard(tmp_path, limits={"max_attempts": 2, "max_splits": 1, "max_iterations": 3})
+    project = hard(tmp_path, max_iterations=2)
     project.loop()
     assert "US-001-1" in project.statuses()
 
     project.switch()
     project.git("revert", "--no-edit", "HEAD")
 
-    assert list(project.statuses()) == ["US-001", "US-002", "US-003"]
+    assert list(project.statuses()) == ["US-001"]
     assert project.loop(waits=False).runs[0] == "US-001"
 
 
 def test_a_kill_while_the_split_is_landed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     project = hard(tmp_path)
-    # The third landing is the split's: two failed attempts come before it.
-    assert drive(project, "die", "refs_moved", "3") == KILLED
+    # The second landing is the split's: a failed attempt comes before it.
+    assert drive(project, "die", "refs_moved", "2") == KILLED
 
-    project.loop(agents=5)
+    project.loop(agents=3)
 
-    assert list(project.statuses()) == ["US-001", "US-002", "US-003", "US-001-1", "US-001-2"]
+    assert list(project.statuses()) == ["US-001", "US-001-1", "US-001-2"]
     assert set(project.statuses().values()) == {"completed"}
-    assert len(project.landed()) == len(set(project.landed())) == 5
+    assert len(project.landed()) == len(set(project.landed())) == 3
     assert_clean(project)
 
 
 @played_once
 def asked(tmp_path: Path) -> Project:
     """US-001 has used its two attempts, and is not split; US-002 waits for it, US-003 is done."""
-    project = hard(tmp_path, limits={"max_attempts": 2, "max_splits": 0})
-    project.play(stories={"US-001": [breaks(), breaks(), works()], "*": [works()]}, qa=[reports()])
+    project = hard(tmp_path, *OTHERS, attempts=2, max_splits=0)
     assert project.loop().code == ExitCode.STORIES_OPEN
     return project
 
@@ -171,8 +172,8 @@ def test_a_reset_takes_the_question_back(asked: Project) -> None:
 
 
 def test_a_story_that_has_used_its_dollars_is_asked_about_and_not_split(tmp_path: Path) -> None:
-    project = hard(tmp_path, limits={"max_splits": 1, "max_cost_per_story_usd": 1.0})
-    project.play(stories={"US-001": [breaks(cost_usd=0.9), breaks(cost_usd=0.9)], "*": [works()]})
+    project = hard(tmp_path, attempts=5, max_cost_per_story_usd=1.0)
+    project.play(stories={"US-001": [breaks(cost_usd=1.1)]})
 
     ended = project.loop()
 

@@ -35,7 +35,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
         gates={"spec": "auto", "qa": "auto"},
     )
     for verb in ("clean", "smudge"):
-        words = [sys.executable, git_lfs.__file__, verb]
+        words = [sys.executable, "-I", "-S", git_lfs.__file__, verb]
         project.git("config", f"filter.lfs.{verb}", shlex.join(words))
     project.git("config", "filter.lfs.required", "true")
     (project.repo / ".gitattributes").write_text("*.bin filter=lfs -text\n", encoding="utf-8")
