@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import click
@@ -17,7 +18,8 @@ import pytest
 from ralphy.cli.main import cli
 from ralphy.errors import ExitCode
 from tests.cli.conftest import Call, Make
-from tests.engine.building import ROOT, Project, story
+from tests.core.test_layers import MODULES, parsed
+from tests.engine.building import Project, story
 
 # What is not printed as a command to type: words of other tools, pages and marks that are made of names.
 NOT_PRINTED = ("cli/commands.py", "cli/about.py", "cli/examples.py", "prompts/render.py",
@@ -56,29 +58,34 @@ NAMES = {"NEW": "new", "OLD": "old.name", "URL": "../origin.git", "COMMAND": "tr
 _COMMAND = re.compile(r"(?<![\w/.-])ralphy (?=[a-z-])(?:\"[^\"]*\"|[^`\n;()\"])*")
 
 
-def printed() -> Iterator[tuple[str, str]]:
+@cache
+def printed() -> list[tuple[str, str]]:
     """(where, command) of every literal of the source that names one, with values in the places of its parts."""
-    for path in sorted((ROOT / "ralphy").rglob("*.py")):
-        where = path.relative_to(ROOT / "ralphy").as_posix()
-        if where in NOT_PRINTED:
-            continue
-        for line, text in literals(ast.parse(path.read_text(encoding="utf-8"))):
-            for command in commands_in(text):
-                yield f"{where}:{line}", command
+    found = {(f"{where}:{node.lineno}", command) for where, node in literals() if where not in NOT_PRINTED
+             for command in commands_in(text_of(node, EXACT))}  # fmt: skip
+    return sorted(found)
 
 
-def literals(tree: ast.Module, exact: Mapping[str, str] = EXACT) -> Iterator[tuple[int, str]]:
-    """The texts of a module but for its docstrings, and those of which others are made."""
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
-             if part is not node}  # fmt: skip
-    parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if id(node) in parts:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(part_text(part, exact) for part in node.values)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
+@cache
+def literals() -> list[tuple[str, ast.expr]]:
+    """(module, text) of the source's texts but for docstrings, and those of which others are made."""
+    return [(module.removeprefix("ralphy/"), node) for module in MODULES for node in texts_below(parsed(module))]
+
+
+def texts_below(node: ast.AST) -> Iterator[ast.expr]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.JoinedStr) or (isinstance(child, ast.Constant) and isinstance(child.value, str)):
+            if not isinstance(node, ast.Expr):
+                yield child
+        else:
+            yield from texts_below(child)
+
+
+def text_of(node: ast.expr, exact: Mapping[str, str]) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part_text(part, exact) for part in node.values)
+    assert isinstance(node, ast.Constant)
+    return str(node.value)
 
 
 def part_text(part: ast.expr, exact: Mapping[str, str]) -> str:
@@ -112,14 +119,11 @@ def resolved(words: list[str]) -> tuple[str, click.Context]:
     return " ".join(path), context
 
 
-FOUND = sorted(set(printed()))
-
-
 def test_a_printed_command_is_one_and_names_the_feature_that_it_changes() -> None:
-    assert len(FOUND) > 100
-    assert {"ralphy approve csv", "ralphy loop csv", "ralphy redo spec csv"} <= {command for _, command in FOUND}
+    assert len(printed()) > 100
+    assert {"ralphy approve csv", "ralphy loop csv", "ralphy redo spec csv"} <= {command for _, command in printed()}
     wrong = []
-    for where, command in FOUND:
+    for where, command in printed():
         try:
             path, context = resolved(shlex.split(command)[1:])
         except click.ClickException as error:
@@ -144,7 +148,7 @@ def opened(made: Make, features: tuple[str, ...]) -> tuple[Project, Call]:
 @pytest.mark.parametrize("features", [("csv",), ("csv", "login", "tax")], ids=["one", "three"])
 def test_what_is_printed_can_be_pasted(made: Make, features: tuple[str, ...]) -> None:
     _, call = opened(made, features)
-    for command in sorted({command for _, command in FOUND}):
+    for command in sorted({command for _, command in printed()}):
         words = shlex.split(command)[1:]
         if resolved(words)[0] in READS:
             code, _, err = call(*words)
@@ -176,19 +180,15 @@ def printed_for_git() -> dict[str, str]:
     known = set(subprocess.run(["git", "--list-cmds=main"], capture_output=True, encoding="utf-8", check=True)
                 .stdout.split())  # fmt: skip
     found = {}
-    for path in sorted((ROOT / "ralphy").rglob("*.py")):
-        where = path.relative_to(ROOT / "ralphy").as_posix()
-        for line, text in literals(ast.parse(path.read_text(encoding="utf-8")), GIT_EXACT):
-            if {where, f"{where}:{line}"} & set(NOT_GITS):
-                continue
-            for part in _GIT.finditer(text):
-                command = re.split(r"  |, |: (?!set up)|\.(?= )| #", part[0])[0].strip().rstrip(".,:")
-                if command.split()[1] in known:
-                    found[re.sub(r"\b[A-Z]+\b", lambda name: NAMES.get(name[0], name[0]), command)] = f"{where}:{line}"
+    for where, node in literals():
+        place = f"{where}:{node.lineno}"
+        if {where, place} & set(NOT_GITS):
+            continue
+        for part in _GIT.finditer(text_of(node, GIT_EXACT)):
+            command = re.split(r"  |, |: (?!set up)|\.(?= )| #", part[0])[0].strip().rstrip(".,:")
+            if command.split()[1] in known:
+                found[re.sub(r"\b[A-Z]+\b", lambda name: NAMES.get(name[0], name[0]), command)] = place
     return found
-
-
-FOR_GIT = printed_for_git()
 
 
 def scene_at(place: Path) -> dict[str, str]:
@@ -213,12 +213,13 @@ def scene_at(place: Path) -> dict[str, str]:
 
 
 def test_the_commands_of_git_that_are_printed_work(tmp_path: Path) -> None:
-    assert {"git show refs/ralphy/csv/US-001/attempt-1", "git switch ralph/csv && git merge main"} <= FOR_GIT.keys()
-    assert len(FOR_GIT) > 35
+    commands = printed_for_git()
+    assert {"git show refs/ralphy/csv/US-001/attempt-1", "git switch ralph/csv && git merge main"} <= commands.keys()
+    assert len(commands) > 35
     scene = tmp_path / "scene"
     scene.mkdir()
     env, failed = scene_at(scene), []
-    for number, (command, where) in enumerate(sorted(FOR_GIT.items())):
+    for number, (command, where) in enumerate(sorted(commands.items())):
         place = tmp_path / str(number)
         shutil.copytree(scene, place, symlinks=True)
         before = next((script for start, script in BEFORE.items() if command.startswith(start)), ":")
