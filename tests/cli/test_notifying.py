@@ -7,11 +7,9 @@ import hmac
 import json
 import os
 import select
-import signal
 import socket
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +21,7 @@ import pytest
 
 from ralphy.notify import receivers
 from tests.cli.conftest import Make
-from tests.engine.building import PATIENCE_S, ROOT, reports, story, works
+from tests.engine.building import PATIENCE_S, reports, story, works
 
 KEEPS = ["sh", "-c", 'cat >> "$0"']
 Got = list[tuple[dict[str, str], bytes]]
@@ -162,18 +160,15 @@ def test_a_person_is_reminded_once_while_the_gate_waits(made: Make, tmp_path: Pa
     reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     project, _ = made(story("US-001"), notify={"command": [*KEEPS, str(pipe)], "remind_after_s": 0.2})
     project.play(stories={"*": [works()]}, qa=[reports()])
-    process = subprocess.Popen([sys.executable, "-P", "-m", "ralphy", "start", "login"], cwd=project.repo,
-                               env={**project.env, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    try:
+    with project.start("start", "login") as process:
         rows: list[dict[str, Any]] = []
         while len(rows) < 2:
             assert select.select([reader], [], [], PATIENCE_S)[0], rows
             rows += map(json.loads, os.read(reader, 65536).splitlines())
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 143
-        os.close(reader)
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+    os.close(reader)
+    assert process.returncode == 143
     assert [row["is_reminder"] for row in rows] == [False, True]
     assert {row["event"] for row in rows} == {"gate"}
 

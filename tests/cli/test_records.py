@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
-from tests.engine.building import ROOT, Project, assert_clean, breaks, build, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, breaks, build, story, works
 from tests.engine.nights import played_once
 
 STREAM = '{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"%s"}]}}\n'
@@ -71,10 +70,10 @@ def test_the_log_of_a_run_that_goes_on_shows_no_token(made: Make) -> None:
     """In processes of their own: the values of an environment are read once."""
     project, _ = made(story("US-001"))
     a_run(project, "20260101T000000-00000001-spec", "I use Zq9-ab/cd+ef-12345", r"and Zq9-ab\/cd+ef-12345")
-    env = {**project.env, "PYTHONPATH": str(ROOT), "DEPLOY_TOKEN": "Zq9-ab/cd+ef-12345"}
+    project.env["DEPLOY_TOKEN"] = "Zq9-ab/cd+ef-12345"
     for option in ("--json", "--raw"):
-        shown = subprocess.run([sys.executable, "-P", "-m", "ralphy", "logs", option], cwd=project.repo, env=env,
-                               capture_output=True, encoding="utf-8", check=True).stdout  # fmt: skip
+        with project.start("logs", option, stdout=subprocess.PIPE) as process:
+            shown = process.communicate(timeout=PATIENCE_S)[0]
         assert "Zq9" not in shown
         assert shown.count("[redacted DEPLOY_TOKEN]") == 2
         assert [json.loads(line) for line in shown.splitlines()]
@@ -120,9 +119,7 @@ def test_raw_lines_are_as_the_agent_wrote_them_and_as_json_every_line_is_an_obje
 @contextmanager
 def following(project: Project, *words: str) -> Iterator[Heard]:
     """`ralphy logs -f` as a process of its own."""
-    argv = [sys.executable, "-P", "-m", "ralphy", "logs", "-f", *words]
-    env = {**project.env, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(argv, cwd=project.repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with project.start("logs", "-f", *words, stdout=subprocess.PIPE) as process:
         assert process.stdout
         try:
             yield Heard(process.stdout.fileno())

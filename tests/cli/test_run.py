@@ -8,8 +8,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,8 @@ from ralphy.cli.run import signals
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, breaks, reports, story, works
+from tests.engine.building import PATIENCE_S, Project, assert_clean, breaks, called, reports, story, works
+from tests.engine.forked import Started, forked
 
 TWO = (story("US-001"), story("US-002", priority=2))
 GATES = {"spec": "human", "qa": "human"}
@@ -126,12 +125,10 @@ def test_a_prd_without_an_objective_ends_a_run_before_an_agent_is_paid(
 
 
 @contextmanager
-def on_a_terminal(project: Project, *words: str) -> Iterator[tuple[Heard, subprocess.Popen[bytes]]]:
+def on_a_terminal(project: Project, *words: str) -> Iterator[tuple[Heard, Started]]:
     """`ralphy …` on a pseudo-terminal."""
     master, slave = os.openpty()
-    argv = [sys.executable, "-P", "-m", "ralphy", *words]
-    process = subprocess.Popen(argv, cwd=project.repo, env={**project.env, "PYTHONPATH": str(ROOT)}, stdin=slave,
-                               stdout=slave, stderr=slave, start_new_session=True)  # fmt: skip
+    process = forked(lambda: called(words), cwd=project.repo, env=project.env, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     try:
         yield Heard(master), process

@@ -14,7 +14,7 @@ import pytest
 
 from ralphy.cli.status.inbox import command_of, section_of
 from tests.cli.conftest import Call, Make
-from tests.engine.building import ROOT, Project, breaks, reports, story, works
+from tests.engine.building import PATIENCE_S, ROOT, Project, breaks, reports, story, works
 
 TWO = (story("US-001"), story("US-002", priority=2, dependsOn=["US-001"]))
 
@@ -84,10 +84,9 @@ def test_the_fields_are_those_that_scripts_rely_on_and_a_worktree_has_its_own(ma
 
     with open(os.path.join(os.fsencode(project.folder), b"new\xff.py"), "wb"):  # a name that is no UTF-8
         pass
-    env = {**project.env, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8:strict"}
-    for words in (("status",), ("loop",)):
-        argv = [sys.executable, "-P", "-m", "ralphy", *words, "--json"]
-        out = subprocess.run(argv, cwd=project.repo, env=env, capture_output=True, encoding="utf-8").stdout
+    for words in ("status", "loop"):
+        with project.start(words, "--json", stdout=subprocess.PIPE) as process:
+            out, _ = process.communicate(timeout=PATIENCE_S)
         assert "new\ufffd.py" in json.loads(out.splitlines()[-1]).get("next", out), words
 
 

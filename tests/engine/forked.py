@@ -14,8 +14,12 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
+
+from ralphy.cli.commands import COMMANDS
 
 Main = Callable[[], int]
 
@@ -31,8 +35,18 @@ class Started(subprocess.Popen[str]):
         super().__exit__(kind, error, traceback)
 
 
-def forked(main: Main, *, cwd: Path, env: Mapping[str, str], stdout: int, stderr: int) -> Started:
+@cache
+def import_commands() -> None:
+    """Import here what any command needs: each child would do it again, which takes longer than most calls."""
+    for module, _ in COMMANDS.values():
+        import_module(f"ralphy.cli.{module}")
+
+
+def forked(
+    main: Main, *, cwd: Path, env: Mapping[str, str], stdout: int, stderr: int, stdin: int = subprocess.DEVNULL
+) -> Started:
     """Start a process that is this one, and does `main`."""
+    import_commands()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which the child does not have
         return Started(
@@ -41,7 +55,7 @@ def forked(main: Main, *, cwd: Path, env: Mapping[str, str], stdout: int, stderr
             cwd=cwd,
             start_new_session=True,
             restore_signals=False,  # a program of Python ignores SIGPIPE
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             encoding="utf-8",
