@@ -27,20 +27,36 @@ READERS = {
 STATEMENTS = {"_continue": "resuming is the default; scripts of the seeds pass it"}
 
 
-def bases(nodes: list[ast.AST], section: str, kind: str) -> set[str]:
-    """The names by which a module calls a section of the settings: its own, variables, and parameters of its type."""
-    found, kinds = {section}, {kind}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            kinds |= {alias.asname for alias in node.names if alias.name == kind and alias.asname}
-        if isinstance(node, ast.Assign) and node_name(node.value) == section:
-            found |= {node_name(target) for target in node.targets}
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
-            for target, value in zip(getattr(node.targets[0], "elts", ()), node.value.elts, strict=False):
-                found |= {node_name(target)} if node_name(value) == section else set()
-        elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation and node_name(node.annotation) in kinds:
-            found.add(node.arg if isinstance(node, ast.arg) else node_name(node.target))
-    return found
+class Module:
+    """What of a module that settings may steer is looked at: its nodes that give names, and the attributes it reads."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        nodes = list(ast.walk(tree))
+        self.naming = [
+            node for node in nodes if isinstance(node, ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.arg)
+        ]
+        self.read: dict[str, set[str]] = {}
+        for node in nodes:
+            if isinstance(node, ast.Attribute):
+                self.read.setdefault(node_name(node.value), set()).add(node.attr)
+        self.looked_up = {node_name(node.args[0]) for node in nodes
+                          if isinstance(node, ast.Call) and node_name(node.func) == "getattr"}  # fmt: skip
+        self.texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+    def bases(self, section: str, kind: str) -> set[str]:
+        """The names by which it calls a section of the settings: its own, variables, and parameters of its type."""
+        found, kinds = {section}, {kind}
+        for node in self.naming:
+            if isinstance(node, ast.ImportFrom):
+                kinds |= {alias.asname for alias in node.names if alias.name == kind and alias.asname}
+            if isinstance(node, ast.Assign) and node_name(node.value) == section:
+                found |= {node_name(target) for target in node.targets}
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+                for target, value in zip(getattr(node.targets[0], "elts", ()), node.value.elts, strict=False):
+                    found |= {node_name(target)} if node_name(value) == section else set()
+            elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation and node_name(node.annotation) in kinds:
+                found.add(node.arg if isinstance(node, ast.arg) else node_name(node.target))
+        return found
 
 
 def node_name(node: ast.AST) -> str:
@@ -49,38 +65,24 @@ def node_name(node: ast.AST) -> str:
 
 
 @cache
-def modules() -> list[list[ast.AST]]:
-    """The nodes of each module that settings may steer."""
-    return [list(ast.walk(parsed(module))) for module in MODULES if module not in READERS]
+def modules() -> list[Module]:
+    return [Module(parsed(module)) for module in MODULES if module not in READERS]
 
 
 @cache
 def read_of(section: str) -> set[str]:
     """The attributes of what a module calls this section of the settings."""
-    found: set[str] = set()
-    for module in modules():
-        names = bases(module, section, type(getattr(Config(), section)).__name__)
-        attributes = (node for node in module if isinstance(node, ast.Attribute))
-        found |= {node.attr for node in attributes if node_name(node.value) in names}
-    return found
-
-
-@cache
-def looked_up() -> tuple[set[str], set[str]]:
-    """`getattr(config.verify, kind)`: the sections whose settings are looked up by name, and every text."""
-    nodes = [node for module in modules() for node in module]
-    calls = [node for node in nodes if isinstance(node, ast.Call) and node_name(node.func) == "getattr"]
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return {node_name(call.args[0]) for call in calls}, texts
+    kind = type(getattr(Config(), section)).__name__
+    return {attribute for module in modules() for name in module.bases(section, kind)
+            for attribute in module.read.get(name, ())}  # fmt: skip
 
 
 def is_read(dotted: str) -> bool:
     section, _, key = dotted.partition(".")
     if not key:
-        named = (node for module in modules() for node in module if isinstance(node, ast.Attribute))
-        return any(node.attr == section and node_name(node.value) in ("config", "_config") for node in named)
-    sections, texts = looked_up()
-    return key in read_of(section) or (section in sections and key in texts)
+        return any(section in module.read.get(name, ()) for module in modules() for name in ("config", "_config"))
+    is_looked_up = any(section in module.looked_up for module in modules())  # `getattr(config.verify, kind)`
+    return key in read_of(section) or (is_looked_up and any(key in module.texts for module in modules()))
 
 
 SETTINGS = [name for name in all_fields() if len(nodes()[name].get("enum", ())) != 1]

