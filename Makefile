@@ -102,7 +102,7 @@ test-oldest: $(UV) ## run all tests on the oldest ones
 	$(Q)rm -f .cache/oldest/.made
 	$(Q)$(MAKE) --no-print-directory test VENV=.cache/oldest VERSIONS=oldest
 
-fast: $(STAMP) ## run the tests of the core with a quarter of the random examples: some 40 seconds on two idle cores
+fast: $(STAMP) ## run the tests of the core with half of the random examples: some 40 seconds on two idle cores
 	$(Q)$(BIN)/python -m pytest -q -n 2 --hypothesis-profile=fast tests/core $(ARGS)
 
 soak: tools $(STAMP) ## run the long tests, chaos, sweep and the older claude, for nights and releases

@@ -19,9 +19,11 @@ import pytest
 
 from tests import killed_runs
 
-# `make fast` shows each property 25 examples, `make test` 100, `make soak` 1,000.
+# `make fast` shows each property 25 examples, `make test` 50, `make soak` 1,000; each run has others.
 # How long one takes says nothing: other programs run on the machine.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "patient", max_examples=50, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("patient")
 hypothesis.settings.register_profile("fast", max_examples=25)
 hypothesis.settings.register_profile("soak", max_examples=1000)
