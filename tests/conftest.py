@@ -37,12 +37,14 @@ os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 
 _HOMES = count()
 
-GIT_CONFIG = """\
+# A new repository gets a folder for hooks and an empty info/exclude, and no samples of hooks: tests make thousands.
+GIT_CONFIG = f"""\
 [user]
 	name = Test Person
 	email = person@example.org
 [init]
 	defaultBranch = main
+	templateDir = {ROOT / "tests" / "git-template"}
 [commit]
 	gpgSign = false
 [gc]
