@@ -1,67 +1,14 @@
-"""The rehearsal agent: reads its command line, prompt and scenario, and plays one turn."""
+"""The rehearsal agent: plays one run with this process's arguments."""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-from argparse import Namespace
-from pathlib import Path
 from typing import NoReturn
 
-from ralphy.errors import InvalidInput
-from ralphy.rehearsal.context import read_context
-from ralphy.rehearsal.endings import FAILED, end
-from ralphy.rehearsal.flags import read_flags
-from ralphy.rehearsal.scenario import load_turn
-from ralphy.rehearsal.signals import Interrupted, SignalHandler
-from ralphy.rehearsal.stream import Stream
-from ralphy.rehearsal.tools import Tools
-from ralphy.rehearsal.turns import work
-
-IGNORABLE = (("ignore_sigterm", signal.SIGTERM), ("ignore_sigint", signal.SIGINT))
+from ralphy.rehearsal.run import play
+from ralphy.rehearsal.scenario import load_scenario
 
 
 def main() -> NoReturn:
-    """Play one run with this process's arguments, and end the process."""
-    sys.exit(play(sys.argv[1:]))
-
-
-def play(argv: list[str]) -> int:
-    """Play one run and return its exit code; a usage error is 1, with nothing on stdout."""
-    signals = SignalHandler()
-    try:
-        flags = read_flags(argv)
-        context = read_context(os.environ, _read_prompt(flags), Path.cwd())
-        signals.install()
-        turn = load_turn(context)
-    except InvalidInput as problem:
-        hint = f"  {problem.hint}\n" if problem.hint else ""
-        sys.stderr.write(f"Error: {problem}\n{hint}")
-        return FAILED
-    for key, number in IGNORABLE:
-        if turn.get(key):
-            signals.ignore(number)
-    tools = Tools(context, Stream(flags, signals), signals)
-    try:
-        if turn.get("silent_hang"):
-            signals.wait_forever()
-        tools.stream.init(context, flags)
-        work(turn, tools)
-        return end(turn, tools, flags)
-    except Interrupted:
-        if not tools.stream.is_open:  # nothing was printed yet, or the result is out
-            return 0
-        tools.kill_command()
-        tools.stream.interrupt()
-        return FAILED
-
-
-def _read_prompt(flags: Namespace) -> str:
-    """The prompt's words and stdin, joined by a line ending; InvalidInput when both are empty."""
-    piped = "" if sys.stdin.isatty() else sys.stdin.buffer.read().decode(errors="replace")
-    prompt = "\n".join(part for part in (" ".join(flags.words), piped) if part)
-    if not prompt.strip():
-        what = "Input must be provided either through stdin or as a prompt argument when using --print"
-        raise InvalidInput(what)
-    return prompt
+    """Play one run, and end the process."""
+    sys.exit(play(sys.argv[1:], load_scenario))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, HelpFormatter, Namespace
+from functools import partial
 from typing import NoReturn
 
 from ralphy.errors import InvalidInput
@@ -59,7 +60,8 @@ def read_flags(argv: list[str]) -> Namespace:
 
 
 def _parser() -> ArgumentParser:
-    parser = _Parser(prog="ralphy-rehearsal", allow_abbrev=False)
+    plain = partial(HelpFormatter, width=80)  # for each argument it would ask the terminal for its width, by shutil
+    parser = _Parser(prog="ralphy-rehearsal", allow_abbrev=False, formatter_class=plain)
     add = parser.add_argument
     add("words", nargs="*")
     add("-v", "--version", action="version", version=f"{VERSION} (Claude Code rehearsal)")

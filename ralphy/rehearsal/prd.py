@@ -11,13 +11,14 @@ from ralphy.rehearsal.context import Context
 
 FEWEST, MOST = 2, 5
 TITLE_LENGTH = 72
-BULLET = re.compile(r"^ ?(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\]\s+)?(\S.*)", re.MULTILINE)
-HEADING = re.compile(r"^(#{1,6})[ \t]+(\S.*)", re.MULTILINE)
-FENCED = re.compile(r"^\s*```.*?^\s*```", re.MULTILINE | re.DOTALL)
-STORY_ID = re.compile(r"US-\d+\s*[:.–—-]*\s*")
-MARKUP = re.compile(r"[*_`#]|\[([^\]]*)\]\([^)]*\)")
-LEFT_OUT = re.compile(r"non.?goal|out of scope|hors|risk|risque|reference|glossar|metric|question", re.IGNORECASE)
-GENERAL = re.compile(r"objecti|context|background|overview|introduc|requirement|exigence|stories", re.IGNORECASE)
+# Patterns as texts: only the step that reads a PRD compiles them.
+BULLET = r"(?m)^ ?(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\]\s+)?(\S.*)"
+HEADING = r"(?m)^(#{1,6})[ \t]+(\S.*)"
+FENCED = r"(?ms)^\s*```.*?^\s*```"
+STORY_ID = r"US-\d+\s*[:.–—-]*\s*"
+MARKUP = r"[*_`#]|\[([^\]]*)\]\([^)]*\)"
+LEFT_OUT = r"(?i)non.?goal|out of scope|hors|risk|risque|reference|glossar|metric|question"
+GENERAL = r"(?i)objecti|context|background|overview|introduc|requirement|exigence|stories"
 KEPT = ("id", "title", "description", "kind", "acceptanceCriteria", "priority", "dependsOn", "testing")
 
 
@@ -84,23 +85,23 @@ def section(story: dict[str, Any]) -> str:
 
 def _wishes(prd: str) -> list[str]:
     """The PRD's bullet points, or its lesser headings where it has fewer than two."""
-    sections = re.split(r"^(?=#)", FENCED.sub("", prd), flags=re.MULTILINE)
-    wanted = [section for section in sections if not LEFT_OUT.search(section.split("\n", 1)[0])]
-    bullets = [found for section in wanted for found in BULLET.findall(section)]
-    headings = [found[2] for section in wanted if (found := HEADING.match(section))
-                and len(found[1]) > 1 and not GENERAL.search(found[2])]  # fmt: skip
+    sections = re.split(r"^(?=#)", re.sub(FENCED, "", prd), flags=re.MULTILINE)
+    wanted = [section for section in sections if not re.search(LEFT_OUT, section.split("\n", 1)[0])]
+    bullets = [found for section in wanted for found in re.findall(BULLET, section)]
+    headings = [found[2] for section in wanted if (found := re.match(HEADING, section))
+                and len(found[1]) > 1 and not re.search(GENERAL, found[2])]  # fmt: skip
     chosen = bullets if len(bullets) >= FEWEST else bullets + headings
     return [wish for wish in dict.fromkeys(map(_plain, chosen)) if wish]
 
 
 def title(prd: str, context: Context) -> str:
     """The PRD's first heading, without a `PRD:` before it; else the feature's name."""
-    found = HEADING.search(prd)
+    found = re.search(HEADING, prd)
     text = re.sub(r"^PRD\s*[:–—-]\s*", "", _plain(found[2])) if found else ""
     return text or context.feature or "feature"
 
 
 def _plain(text: str) -> str:
     """One line without Markdown, control characters, or a story's id in front."""
-    bare = MARKUP.sub(lambda found: found[1] or "", text)
-    return STORY_ID.sub("", "".join(sign for sign in bare if sign.isprintable())).strip()
+    bare = re.sub(MARKUP, lambda found: found[1] or "", text)
+    return re.sub(STORY_ID, "", "".join(sign for sign in bare if sign.isprintable())).strip()

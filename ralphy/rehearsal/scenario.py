@@ -12,20 +12,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal.context import Context
-from ralphy.rehearsal.counts import number_of_run
-from ralphy.rehearsal.turns import Turn, check_outbox, choose_turn
 from ralphy.resources import schema
 
 NAMES = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehearsal.json")
-
-
-def load_turn(context: Context) -> Turn:
-    """What this run plays; InvalidInput when the scenario or the call does not allow it."""
-    scenario = load_scenario(context.cwd)
-    turn = choose_turn(scenario, context._replace(number=number_of_run(context)))
-    check_outbox(turn, context)
-    return turn
 
 
 def load_scenario(cwd: Path) -> dict[str, Any]:

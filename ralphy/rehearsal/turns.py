@@ -23,19 +23,19 @@ TOKENS = {"input": 1_200, "output": 340, "cache_read": 20_000, "cache_creation":
 
 
 def choose_turn(scenario: Mapping[str, Any], context: Context) -> Turn:
-    """The turn of this run: the n-th of its step or story in the n-th run, or else the last one."""
+    """The turn of this run: the n-th of its step or story in the n-th run, or else the last one.
+
+    InvalidInput when it hands in artifacts and the caller named no outbox.
+    """
     stories = scenario.get("stories", {})
     of_step = stories.get(context.story) or stories.get("*") if context.step == "story" else scenario.get(context.step)
     turns = [of_step] if isinstance(of_step, dict) else of_step or [{"default": True}]
     turn = turns[min(context.number, len(turns)) - 1]
     usual = usual_turn(context) if turn.get("default") else {}
-    return {**DEFAULTS, **scenario.get("defaults", {}), **usual, **turn}
-
-
-def check_outbox(turn: Turn, context: Context) -> None:
-    """InvalidInput when the turn needs an outbox and the caller named none."""
+    turn = {**DEFAULTS, **scenario.get("defaults", {}), **usual, **turn}
     for name in (*turn.get("outbox", {}), *(["learnings.md"] if "learnings" in turn else [])):
         context.delivery(name)
+    return turn
 
 
 def work(turn: Turn, tools: Tools) -> None:

@@ -44,7 +44,7 @@ PACKAGES: dict[str, set[str]] = {
         "errors", "clock", "secrets", "text", "files", "processes", "git", "sandbox", "config", "checks",
         "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
     },
-    "rehearsal": {"errors", "resources", "files"},
+    "rehearsal": {"errors", "resources"},
     "demo": {"errors", "resources"},
     "cli": {
         "__init__", "errors", "resources", "secrets", "text", "files", "processes", "git", "sandbox", "config",

@@ -114,11 +114,7 @@ def office(tmp_path: Path, private_home: Path) -> Office:
         (repo / name).write_text(text, encoding="utf-8")
     scenario = private_home / "scenario.json"
     agent = f"{sys.executable} {ROOT / 'ralphy' / 'rehearsal' / '__main__.py'}"
-    counts = str(scenario.with_name("counts.json"))
-    env = {
-        **shell(RALPHY_REHEARSAL=str(scenario), RALPHY_REHEARSAL_STATE=counts, RALPHY_AGENT_COMMAND=agent),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
+    env = {**shell(RALPHY_REHEARSAL=str(scenario), RALPHY_AGENT_COMMAND=agent), "PYTHONDONTWRITEBYTECODE": "1"}
     office = Office(repo, env)
     office.play({"*": [WORK]})
     office.git("init", "--quiet")

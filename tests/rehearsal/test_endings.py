@@ -46,7 +46,7 @@ def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(
 ) -> None:
     child = rehearse.start({"silent_hang": True, "write": {"done.txt": "x"}, **dict.fromkeys(ignored, True)})
     running.append(child)
-    until((rehearse.cwd / ".git" / "rehearsal.json").exists, "the run was counted")
+    until(lambda: _is_caught(child.pid, signal.SIGTERM), "its handlers are installed")
     until(lambda: _is_sleeping(child.pid), "it sleeps")
     assert child.stdout is not None
     assert not select.select([child.stdout], [], [], 0)[0]
@@ -121,6 +121,12 @@ def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, run
 
 def _content(path: Path) -> str:
     return path.read_text().strip() if path.exists() else ""
+
+
+def _is_caught(pid: int, number: signal.Signals) -> bool:
+    """Does the process have a handler for this signal?"""
+    caught = Path(f"/proc/{pid}/status").read_text().split("SigCgt:")[1].split()[0]
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def _is_sleeping(pid: int) -> bool:

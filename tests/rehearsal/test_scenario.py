@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ import pytest
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.rehearsal.counts import count_run
 from ralphy.rehearsal.scenario import check_scenario
-from tests.conftest import RunGit
 from tests.rehearsal.conftest import ROOT, Rehearse
 
 SCHEMA = json.loads((ROOT / "schemas" / "rehearsal.schema.json").read_text())
@@ -82,45 +79,21 @@ def test_a_missing_or_broken_scenario_is_a_usage_error(rehearse: Rehearse, tmp_p
         assert f"{path}: cannot be read" in played.stderr
 
 
-def test_the_nth_run_takes_the_nth_turn_and_the_last_one_again(rehearse: Rehearse) -> None:
-    path = rehearse.home / "three.json"
-    path.write_text(json.dumps({"stories": {"US-001": [{"say": "one"}, {"crash": 3}, {"say": "three"}]}}))
+@pytest.mark.parametrize(("number", "said", "code"), [(1, "one", 0), (2, "", 3), (3, "three", 0), (4, "three", 0)])
+def test_the_nth_run_takes_the_nth_turn_and_the_last_one_again(
+    rehearse: Rehearse, number: int, said: str, code: int
+) -> None:
+    path = rehearse.scenario({"stories": {"US-001": [{"say": "one"}, {"crash": 3}, {"say": "three"}]}})
+    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_RUN_NUMBER": str(number)}
+    played = rehearse()
+    assert played.code == code
+    assert code or played.text.split("\n")[0] == said
+
+
+def test_by_hand_the_prompts_first_line_has_the_number_of_the_run(rehearse: Rehearse) -> None:
+    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
     rehearse.env["RALPHY_REHEARSAL"] = str(path)
-    runs = [rehearse() for _ in range(4)]
-    assert [run.code for run in runs] == [0, 3, 0, 0]
-    assert [runs[n].text.split("\n")[0] for n in (0, 2, 3)] == ["one", "three", "three"]
-    assert _counts(rehearse.cwd / ".git" / "rehearsal.json") == {"story/login/US-001": 4}
-
-
-def test_ralphys_number_of_the_run_is_the_count(rehearse: Rehearse) -> None:
-    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
-    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_RUN_NUMBER": "2"}
-    assert rehearse().text.startswith("two")
-    assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
-
-
-def test_worktrees_share_their_counts(rehearse: Rehearse, git: RunGit, tmp_path: Path) -> None:
-    git("worktree", "add", "--quiet", str(tmp_path / "second"))
-    state = rehearse.cwd / ".git" / "rehearsal.json"
-    rehearse({"say": "x"})
-    rehearse.cwd = tmp_path / "second"
-    rehearse({"say": "x"})
-    assert _counts(state) == {"story/login/US-001": 2}
-
-
-def test_the_state_file_can_be_named_and_counts_ralphys_runs_too(rehearse: Rehearse) -> None:
-    path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
-    state = rehearse.home / "new" / "counts.json"
-    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_REHEARSAL_STATE": str(state), "RALPHY_RUN_NUMBER": "2"}
-    assert rehearse().text.startswith("one")
-    assert _counts(state) == {"story/login/US-001": 1}
-    assert not (rehearse.cwd / ".git" / "rehearsal.json").exists()
-
-
-def test_runs_side_by_side_are_all_counted(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(lambda _: count_run(tmp_path / "state.json", "story/a"), range(40)))
-    assert sorted(numbers) == list(range(1, 41))
+    assert rehearse(prompt="<!-- ralphy number=2 -->\nDo it.").text.startswith("two")
 
 
 def test_a_story_that_is_not_named_takes_the_star(rehearse: Rehearse) -> None:
@@ -154,8 +127,3 @@ def test_the_repository_has_its_own_scenario(rehearse: Rehearse, name: str) -> N
     (rehearse.cwd / ".ralphy").mkdir()
     (rehearse.cwd / ".ralphy" / name).write_text('{"stories": {"*": [{"say": "from the repository"}]}}')
     assert rehearse().text.startswith("from the repository")
-
-
-def _counts(state: Path) -> dict[str, int]:
-    runs: dict[str, int] = json.loads(state.read_text())["runs"]
-    return runs
