@@ -60,9 +60,8 @@ def test_a_story_lands_in_a_repository_with_an_odd_path(tmp_path: Path, name: st
     (tmp_path / name).mkdir()
     project = build(tmp_path / name, story("US-001"))
 
-    ended = project.loop()
+    project.loop(agents=1)
 
-    assert ended.code == ExitCode.WAITING
     assert project.landed() == ["login/US-001"]
     assert_clean(project)
     assert not list(tmp_path.rglob("hit"))
@@ -108,7 +107,7 @@ def test_a_reader_sees_a_whole_prd_json_while_attempts_fail_and_land(tmp_path: P
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        project.loop()
+        project.loop(agents=2)
     finally:
         over.set()
         reader.join()
@@ -162,7 +161,7 @@ def test_where_no_watches_are_left_the_folders_are_polled(tmp_path: Path, monkey
 @pytest.mark.fault("G2")
 def test_a_landing_that_is_refused_leaves_no_half_written_file(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    project.loop()
+    project.loop(agents=1)
     head = project.tip
     before = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file()}
     with open_feature(project.repo, project.path, project.env) as w:

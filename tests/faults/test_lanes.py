@@ -41,7 +41,7 @@ def test_lanes_that_are_removed_after_a_kill_cost_no_attempt(tmp_path: Path, mil
     assert drive(project, "die", milestone, "1") == KILLED
     shutil.rmtree(lanes_of(project))
 
-    ended = project.loop()
+    ended = project.loop(agents=1)
 
     assert project.landed() == ["login/US-001"], ended.text
     assert_clean(project)
@@ -51,7 +51,7 @@ def test_lanes_that_are_removed_after_a_kill_cost_no_attempt(tmp_path: Path, mil
 def test_a_lane_that_a_person_removes_while_the_agent_works_costs_no_attempt(tmp_path: Path, sandbox: None) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
 
-    ended = project.loop(at={"agent_ended": lambda: shutil.rmtree(lanes_of(project) / "1")})
+    ended = project.loop(agents=2, at={"agent_ended": lambda: shutil.rmtree(lanes_of(project) / "1")})
 
     assert project.landed() == ["login/US-001"], ended.text
     assert ended.runs.count("US-001") == 2
@@ -76,7 +76,7 @@ def test_a_lane_that_a_person_removes_before_the_agent_begins_is_laid_out_again(
         if next(times, 0):
             shutil.rmtree(lanes_of(project))
 
-    ended = project.loop(at={milestone: remove})
+    ended = project.loop(agents=2, at={milestone: remove})
 
     assert project.landed() == ["login/US-001"], ended.text
     assert ended.runs.count("US-001") == 2
@@ -139,7 +139,7 @@ def test_a_disk_of_the_lanes_that_is_full_is_said_before_any_money_is_spent(
     assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
     assert "disk is full" in said
     (disk / "heap").unlink()
-    assert project.loop().runs == ["US-001", "qa"]
+    assert project.loop(agents=1).runs == ["US-001"]
     assert project.landed() == ["login/US-001"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.errors import EnvironmentProblem
+from ralphy.errors import EnvironmentProblem, ExitCode
 from ralphy.git import reader
 from ralphy.git.commands import discover, head_of, resolve
 from tests.engine.building import assert_clean, build, drive, story, works
@@ -63,7 +63,7 @@ def test_a_pipe_that_git_would_wait_for_is_named_before_git_is_asked(tmp_path: P
         assert f"{name}: is not a plain file, and Git would wait for it" in said
         assert "remove it" in said
         pipe.unlink()
-    assert ralphy(project, "loop")[0] == 10
+    assert ralphy(project, "loop", "--max-iterations", "1")[0] == ExitCode.BUDGET
     assert project.landed() == ["login/US-001"]
 
 
