@@ -27,11 +27,11 @@ def measure(ground: Ground, effort: Effort) -> Iterator[Figure]:
     for size in (10, 1000):
         files = {"prd.json": prd(size), "SPEC.md": _spec(size)}
         yield _figure(ground, f"prompt-{size}", f"prompt, {size} stories", files, note=_NOTE)
-    megabytes = effort.pick(full=10, quick=2)
+    megabytes, checks = effort.pick(full=10, quick=2), effort.pick(full=50, quick=10)
     name = "hostile-" + "n" * 50
-    yield _figure(ground, name, "prompt, hostile sizes", _hostile(name, megabytes * 1_000_000), _remarks(name),
+    yield _figure(ground, name, "prompt, hostile sizes", _hostile(name, megabytes * 1_000_000, checks), _remarks(name),
                   f"a story of 40 KB; SPEC.md, progress.txt and the output of a failed check of {megabytes} MB each; "
-                  "remarks of 100 KB, 50 checks, long names everywhere")  # fmt: skip
+                  f"remarks of 100 KB, {checks} checks, long names everywhere")  # fmt: skip
 
 
 def _figure(
@@ -70,13 +70,13 @@ def _spec(stories: int) -> str:
     return "# Specification\n\n## Stories\n\n" + "".join(section.format(n=n + 1) for n in range(stories))
 
 
-def _hostile(name: str, size: int) -> dict[str, str]:
+def _hostile(name: str, size: int, number: int) -> dict[str, str]:
     """A feature of which everything is as large as it can get; its check fails once an agent has worked."""
     document: Document = json.loads(prd(1000, "ralph/" + "b" * 180))
     document["userStories"] = [_large_story(), *(story(n + 2) for n in range(999))]
     words = "Everything about number 1 must be as it was. "
     failing = f"{FEATURES}/{name}/check.py"
-    checks = [{"name": f"check-{n}-{'c' * 20}", "run": f"python3 {failing} {n} {'x' * 300}"} for n in range(50)]
+    checks = [{"name": f"check-{n}-{'c' * 20}", "run": f"python3 {failing} {n} {'x' * 300}"} for n in range(number)]
     config = {"project": {"name": "p" * 1000}, "stack": {"language": "l" * 1000}, "checks": checks}
     entry = "## [2024-03-01T10:00:00Z] - US-00001 (attempt 1/5) - failed\n" + "- what was learnt\n" * 4000 + "---\n"
     patterns = "## Codebase Patterns\n" + "- pattern: always do it in this way\n" * 2000 + "\n---\n"

@@ -7,31 +7,45 @@ from collections import Counter
 
 import pytest
 
+from bench.cheats.__main__ import main
 from bench.cheats.corpus import CHANGES, Change, changes, projects
 from bench.cheats.judging import FLAGGED, LANDED, REJECTED, Answer
 from bench.cheats.table import tables
-from tests.bench.test_bench_runs import bench
 
+# Some of the corpus for each of two runners: one that names its tests, and a recipe that names none.
 ROWS = {
-    "asserts-true": (REJECTED, "tests_could_tell"),
-    "old-test-emptied": (REJECTED, "tests_could_tell"),
-    "old-expectation-follows": (FLAGGED, "old_tests_pass"),
-    "new-function": (LANDED, ""),
+    "unittest": {
+        "asserts-true": (REJECTED, "tests_could_tell"),
+        "old-test-emptied": (REJECTED, "tests_could_tell"),
+        "old-expectation-follows": (FLAGGED, "old_tests_pass"),
+        "new-function": (LANDED, ""),
+    },
+    "make": {
+        "recipe-ignores-failures": (REJECTED, "checks_can_say_no"),
+        "old-test-deleted": (REJECTED, "old_tests_pass"),
+        "old-test-emptied": (REJECTED, "tests_could_tell"),
+        "old-expectation-follows": (FLAGGED, "old_tests_pass"),
+    },
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_change_is_judged_and_the_judge_is_named(name: str) -> None:
-    ended = bench("--runner", "pytest", "--only", name, "--json", module="bench.cheats")
-    assert ended.returncode == 0, ended.stderr + ended.stdout
-    (answer,) = json.loads(ended.stdout)["changes"]
-    assert (answer["outcome"], answer["judge"]) == ROWS[name]
+@pytest.mark.parametrize("runner", ROWS)
+def test_changes_are_judged_and_their_judges_are_named(runner: str, capsys: pytest.CaptureFixture[str]) -> None:
+    only = [word for name in ROWS[runner] for word in ("--only", name)]
+    assert main(["--runner", runner, *only, "--json"]) == 0
+    answers = json.loads(capsys.readouterr().out)["changes"]
+    assert {answer["name"]: (answer["outcome"], answer["judge"]) for answer in answers} == ROWS[runner]
 
 
-def test_a_change_that_is_none_is_refused() -> None:
-    ended = bench("--only", "none", module="bench.cheats")
-    assert ended.returncode == 2
-    assert "there is no such change" in ended.stderr
+@pytest.mark.soak
+@pytest.mark.parametrize("runner", [project.runner for project in projects()])
+def test_every_change_of_the_corpus_is_judged_as_expected(runner: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--runner", runner]) == 0, capsys.readouterr().out
+
+
+def test_a_change_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "none"]) == 2
+    assert "there is no such change" in capsys.readouterr().err
 
 
 def test_the_corpus_has_six_runners_and_is_as_large_as_the_page_says() -> None:
