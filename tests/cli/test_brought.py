@@ -56,7 +56,8 @@ def test_a_file_of_another_tool_is_imported_and_what_is_left_out_is_named(
     stories = json.loads(prd.read_text(encoding="utf-8"))["userStories"]
     left_out = [line.removeprefix("left out: ") for line in out.splitlines() if line.startswith("left out: ")]
     assert (told(stories), left_out) == (expected["stories"], expected["left_out"])
-    assert f"{len(stories)} stories, read as " in out and f"; left out: {len(left_out) or 'nothing'}; " in out
+    counted = "1 story" if len(stories) == 1 else f"{len(stories)} stories"
+    assert f"{counted}, read as " in out and f"; left out: {len(left_out) or 'nothing'}; " in out
     check_prd(prd.read_bytes(), "prd.json")
 
     written = call("export", feature)[1]
