@@ -76,7 +76,7 @@ class _Qa(Step):
         open_ = due(s.prd, s.session.parts) if config.proof.parts == "on" else []
         if not open_:
             return decision
-        return d.ProveParts(f"before the review: look for untested changes of {open_[0].id}", open_[0].id)
+        return d.ProveParts(f"Ralphy looks for untested changes of {open_[0].id} before the review", open_[0].id)
 
     def is_outdated(self, s: Snapshot) -> bool:
         read = s.prd.step(self.name).get("inputs") or {}
