@@ -34,7 +34,7 @@ _SAID = {
     Kind.FEWER: ("tests assert less than before", "restore what they assert"),
     Kind.CHANGED: ("", "make the code meet the old tests; only tests in testing.changes may expect something else"),
     Kind.RUNNER: ("the test runner's behaviour was changed", "undo this"),
-    Kind.EDITED: ("a script that a check runs was edited", "undo this"),
+    Kind.EDITED: ("what runs the checks was changed", "undo this"),
     Kind.UNPROVED: ("unproved", "a test must fail without the story's code, and where its new functions exist and do "
                     "nothing: assert a result that only this code gives (a refactoring has no such test)"),
     Kind.SUSPICIOUS: ("code that is made for its tests", "write what the story asks for, for every caller"),

@@ -16,7 +16,7 @@ WRAPPER = (
 )
 
 CHANGES = [
-    ("a new pytest.ini", "pytest.ini", None, "[pytest]\n", [A]),
+    ("a new pytest.ini", "pytest.ini", None, "[pytest]\n", [E]),
     ("pytest.ini", "pytest.ini", "[pytest]\naddopts = -q\n", "[pytest]\naddopts = -q -k add\n", [E]),
     ("a manifest", "pyproject.toml", "", "[tool.pytest.ini_options]\n", [A]),
     ("dependencies", "requirements.txt", "", "rich\n", [A]),
@@ -38,14 +38,14 @@ CHANGES = [
     ("another encoding", ".gitattributes", None, "*.py working-tree-encoding=UTF-7\n", [R]),
     ("line ends", ".gitattributes", None, "* text=auto eol=lf\n*.rc working-tree-encoding=UTF-16LE\n", [A]),
     ("a recipe", "Makefile", "test:\n\tpytest\n", "test:\n\tpytest || true\n", [E]),
-    ("another makefile", "GNUmakefile", None, "lint:\n\t@echo ok\n", [A]),
+    ("another makefile", "GNUmakefile", None, "lint:\n\t@echo ok\n", [E]),
     ("a script that a check names", "check.sh", "pytest\n", "pytest || true\n", [E]),
     ("a script that is gone", "check.sh", "pytest\n", None, [E]),
     ("a program that a check names", "tools/lint.py", "check()\n", "", [E]),
     ("a module that a check names", "checks/all.py", "check()\n", "", [E]),
     ("another script", "build.sh", "make\n", "make all\n", [A]),
     ("npm's scripts", "package.json", "{}", '{"scripts": {"test": "jest"}}', [A]),
-    ("npm's shell", ".npmrc", None, "script-shell=/bin/true\n", [A]),
+    ("npm's shell", ".npmrc", None, "script-shell=/bin/true\n", [E]),
     ("jest ignores", "jest.config.js", "m = {}\n", "m = {\n  testPathIgnorePatterns: ['a'],\n}\n", [E]),
     ("a document", "docs/use.md", "a\n", "b\n", []),
     ("expected data", "tests/data/bill.txt", "1\n", "2\n", []),

@@ -37,7 +37,7 @@ CHEATS: dict[str, tuple[Files, str]] = {
         "no longer assert anything"),
     "cases are taken away": (edited("[1, 2, 3]", "[1]"), "1 of 3 cases of this test are left"),
     "a pytest.ini takes precedence": (
-        {"pytest.ini": "[pytest]\npythonpath = .\nfilterwarnings = ignore\n"}, "pytest.ini overrides pyproject.toml"),
+        {"pytest.ini": "[pytest]\npythonpath = .\naddopts = -k small\n"}, f"{TEST_FILE}::test_big exists but"),
     "addopts deselect": (
         {"pyproject.toml": PYPROJECT.replace("-q", f"-q --deselect={TEST_FILE}::test_big")},
         f"{TEST_FILE}::test_big exists but no longer runs"),

@@ -57,7 +57,7 @@ def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: P
     for name, (change, found) in ((name, RECIPES[name]) for name in names):
         judged = repository.judge({**MORE, **change})
         assert found in judged.failure if found else not judged.failure, (name, judged)
-        assert found or "was edited: Makefile" in judged.flags, (name, judged)
+        assert found or "was changed: Makefile" in judged.flags, (name, judged)
     assert repository.judge(MORE).runs == {"candidate": 1}
 
 

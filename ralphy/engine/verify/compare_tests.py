@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed, record_baseline
-from ralphy.engine.verify.case import Case, Change, Verdict, source_of
+from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.engine.workspace.changes import shown
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
@@ -16,8 +16,6 @@ from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untol
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
-
-_CONFIGS = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 
 
 def tests_are_kept(c: Case) -> Verdict | None:
@@ -113,7 +111,6 @@ def _around(c: Case, *, is_listed: bool) -> Iterator[Finding]:
         if not is_listed and _is_untold(c, change) and not (change.now is None and change.was in places):
             yield untold(change.name, is_gone=change.now is None)
         yield from around(change.name, change.old_text, change.new_text, named)
-        yield from _overrides(c, change) if change.was is None else ()
 
 
 def _words_of_checks(c: Case) -> frozenset[str]:
@@ -124,11 +121,3 @@ def _is_untold(c: Case, change: Change) -> bool:
     """Is it a changed file of tests whose language is not known, and that may not go?"""
     is_read = any(test.path == change.name for test in c.written[0])
     return bool(change.was and is_test(change.path) and not is_read and not may_go(change.name, c.story.removes))
-
-
-def _overrides(c: Case, change: Change) -> Iterator[Finding]:
-    """A new configuration of pytest, beside one that it hides."""
-    folder, mark, name = change.path.rpartition("/")
-    for other, section in _CONFIGS.items() if name in ("pytest.ini", ".pytest.ini") else ():
-        if section.encode() in (source_of(c.w, c.w.objects.at(c.tree, f"{folder}{mark}{other}")) or b""):
-            yield Finding(Kind.RUNNER, f"{change.name} overrides {folder}{mark}{other}")

@@ -68,7 +68,7 @@ def around(path: str, old: str | None, new: str | None, named: Collection[str]) 
     if words := _words(path, old, new):
         said = ", ".join(dict.fromkeys(" ".join(word.split()) for word in words[:3]))
         found.append(Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})"))
-    if old is not None and old != new and is_run(path, named):
+    if old != new and is_run(path, named):
         found.append(Finding(Kind.EDITED, path))
     return found
 
