@@ -9,7 +9,6 @@ from ralphy.testguard.written.suspicions import suspicions
 
 PY, JS, GO, JAVA, RUST = "calc.py", "calc.js", "calc.go", "Calc.java", "src/lib.rs"
 SIX = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n    assert mul(4, 5) == 20\n"
-JS_SIX = "test('mul', () => {\n  expect(mul(2, 3)).toBe(6);\n  expect(mul(4, 5)).toBe(20);\n});\n"
 GO_SIX = "func TestMul(t *testing.T) {\n\tif mul(2, 3) != 6 {\n\t\tt.Fatal()\n\t}\n}\n"
 RAISES = "def test_mul():\n    with pytest.raises(NotImplementedError):\n        mul(2, 3)\n"
 
@@ -88,20 +87,6 @@ MADE_FOR_TESTS = {
         "reads tests/test_calc.py",
         True,
     ),
-    "js: who required it": (
-        JS,
-        "const exact = /test/.test(module.parent.filename);\n",
-        "",
-        "looks at who calls it",
-        True,
-    ),
-    "js: the options of its process": (
-        JS,
-        "const exact = process.execArgv.includes('--test');\n",
-        "",
-        "looks at who calls it",
-        False,
-    ),
     "a variable of the tests": (
         PY,
         "import os\n\n\ndef mul(a, b):\n    return a * b if os.environ.get('EXACT') else 0\n",
@@ -137,14 +122,6 @@ MADE_FOR_TESTS = {
         GO_SIX,
         "nothing but tests calls mul()",
         False,
-    ),
-    "looks at its caller": (
-        PY,
-        "def mul(a, b):\n    if any('test' in one.filename for one in __import__('inspect').stack()):\n"
-        "        return a * b\n    return 0\n",
-        "",
-        "looks at who calls it",
-        True,
     ),
     "two answers": (
         PY,
@@ -198,7 +175,6 @@ HONEST = {
         "def rates():\n    return load(Path(__file__).parent / 'data' / 'test_calc.json')\n",
         "",
     ),
-    "js: who required it": (JS, "if (!module.parent) {\n  main();\n}\n", JS_SIX),
     "a version": (PY, "def version():\n    return '1.2.3'\n", "def test_version():\n    assert version() == '1.2.3'\n"),
     "java: an equality": (JAVA, "class Sum {\n  public boolean equals(Object o) { return o == this; }\n}\n", ""),
     "numbers of a rule": (

@@ -21,12 +21,6 @@ _UNDONE = re.compile(r"\b(?:TODO|FIXME|XXX)\b|\b(?:todo|unimplemented)!\(")
 _NOT_WRITTEN = re.compile(r"NotImplementedError|not implemented|(?:todo|unimplemented)!|TODO", re.I)
 _EXPECTS_FAILURE = re.compile(r"raises|throws|panic|Throw|Error")
 _ENVIRONMENT = re.compile(r"(?:environ(?:\.get)?|[gG]et_?[eE]nv|LookupEnv|env::var(?:_os)?|process\.env)\W{1,3}(\w+)")
-_CALLER = re.compile(
-    r"\binspect\b|\b_getframe\b|\bextract_stack\b|\)\.stack\b|\bruntime\.Caller|\bgetStackTrace\b"
-    r"|\bmodule\.parent\??\.(?:filename|id|path)\b"
-)
-_PROGRAM = re.compile(r"\bsys\.argv\b|\bprocess\.(?:argv|execArgv)\b|\bos\.Args\b|\benv::args\b")
-_TESTISH = re.compile(r"""['"`/][^'"`\n]*(?:test|spec|jest|junit)[^'"`\n]*['"`/]""", re.I)
 _ALL_EQUAL = re.compile(
     r"(?:(?:def __eq__|\bfn eq|\bequals|\bEquals?|\beq)\([^)]*\)[^{:]*[{:]|\b__eq__\s*=\s*lambda\b[^:]*:)"
     r"\s*(?:return\s+)?true\b",
@@ -80,7 +74,6 @@ def _in_lines(
     lines: Sequence[_Line], tests: Mapping[str, str], spoken: str, is_told: Callable[[str], bool]
 ) -> Iterator[Suspicion]:
     """What a single line says."""
-    knows_tests = any(_TESTISH.search(line.code) for line in lines)
     for line in lines:
         texts = ["".join(found) for found in _TEXT.findall(line.code)]
         if own := next((path for path in tests for text in [*texts, *_joined(texts)] if _names(text, path)), ""):
@@ -94,9 +87,6 @@ def _in_lines(
         for name in _ENVIRONMENT.findall(line.code):
             if _has(spoken, name) and not is_told(name):
                 yield Suspicion(f"{line.place} reads {name}, which nothing but the tests sets or explains")
-        if knows_tests and (_CALLER.search(line.code) or _PROGRAM.search(line.code)):
-            is_certain = bool(_CALLER.search(line.code) and _TESTISH.search(line.code))
-            yield Suspicion(f"{line.place} looks at who calls it, and knows tests by name", is_certain)
 
 
 def _joined(texts: Sequence[str]) -> list[str]:
