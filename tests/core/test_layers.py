@@ -29,7 +29,7 @@ PACKAGES: dict[str, set[str]] = {
     "agents": {"clock", "text", "files", "processes", "sandbox"},
     "config": {"errors", "resources", "text", "files", "agents"},
     "detect": {"errors", "files", "config"},
-    "checks": {"files"},
+    "checks": set(),
     "testguard": {"checks"},
     "lanes": {"errors", "files", "processes", "git", "sandbox", "config", "testguard"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},

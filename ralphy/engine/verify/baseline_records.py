@@ -1,21 +1,29 @@
-"""What the journal has of baselines: noted after the checks ran, and known without running them again."""
+"""What the journal has of baselines: noted after the checks ran, and known without running them again.
+
+The tests that the checks listed stand in a file each in Ralphy's state folder; the journal has its digest.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralphy.checks.listing import Listing
-from ralphy.checks.listings_store import Listings
 from ralphy.config.values import Check
 from ralphy.engine.workspace.pre_commit_hook import hook_digest
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.pipeline.model import Baseline
 from ralphy.text.json_coerce import number_of
 
 if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
+
+_MOST_KEPT = 40  # files with tests
 
 
 def key_of(code: str, checks: Sequence[Check]) -> str:
@@ -33,7 +41,7 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
     entry = w.history.baselines.get(key)
     if entry is None or entry.get("hook", "") != hook_digest(w):
         return None
-    if entry.get("tests") and not _listings(w).has(key):
+    if entry.get("tests") and not _file_of(w, key).is_file():
         return None
     red, unnamed = tuple(entry.get("red") or ()), tuple(entry.get("unnamed") or ())
     found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
@@ -55,7 +63,7 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     has_no_word = any(r.exit is None for r in results)  # of what did not run, nothing can be known to fail
     empty = [r.name for r in results if r.is_empty]
     key = key_of(code, w.checks)
-    tests = _listings(w).save(key, listed(results))
+    tests = _save(_file_of(w, key), listed(results))
     said = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
     w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
@@ -79,11 +87,30 @@ def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
     """
     key = key_of(code, w.checks)
     digest = (w.history.baselines.get(key) or {}).get("tests")
-    return _listings(w).load(key, str(digest)) if digest else {}
+    if not digest:
+        return {}
+    data = read_regular(_file_of(w, key))
+    if data is None or hashlib.sha256(data).hexdigest() != str(digest):
+        return None
+    return {check: Listing(**row) for check, row in json.loads(zlib.decompress(data)).items()}
 
 
-def _listings(w: Workspace) -> Listings:
-    return Listings(w.repository.state_dir)
+def _save(path: Path, listings: Mapping[str, Listing]) -> str:
+    """Keep the listings, and give their digest; "" if there are none to keep. The oldest files are dropped."""
+    if not listings:
+        return ""
+    rows = {check: {"tests": dict(one.tests), "counts": dict(one.counts)} for check, one in listings.items()}
+    data = zlib.compress(json.dumps(rows, sort_keys=True).encode())
+    if read_regular(path) != data:
+        replace_file(path, data)
+        kept = sorted(path.parent.glob("[0-9a-f]*"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        for old in kept[_MOST_KEPT:]:
+            old.unlink(missing_ok=True)
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file_of(w: Workspace, key: str) -> Path:
+    return w.repository.state_dir / "tests" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json.z"
 
 
 def without_tests(w: Workspace, code: str) -> frozenset[str]:
