@@ -12,15 +12,16 @@ Bubblewrap makes missing mount points itself, and follows links while it does: t
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from ralphy.errors import EnvironmentProblem
+from ralphy.files.tree_walk import walk
 from ralphy.lanes.git_folder import PersonGit
 from ralphy.lanes.other_paths import other_paths
-from ralphy.sandbox.bind_sources import BindSources
-from ralphy.sandbox.bubblewrap import Sandbox, View, closed_around, exposed, open_around
-from ralphy.sandbox.host_sockets import sockets_below
+from ralphy.sandbox.bubblewrap import Sandbox, View, closed_around, open_around
 from ralphy.sandbox.machine import Machine, shows
 from ralphy.sandbox.mount_points import make_mount_point
 
@@ -66,22 +67,18 @@ class LaneSandbox:
         Ralphy's own Git may write everything in the tree. EnvironmentProblem where a link, or something else that an
         agent left, is in the way of a bind.
         """
+        kept = () if is_ralphys else tuple(self._kept(home / "tree"))
         self._make_mount_points(home, binds)
-        kept = () if is_ralphys else self.kept
-        tree = home / "tree"
-        view, root, last = self.view or View((), (), ()), self.root, tuple(_binds(binds))
-        sources = BindSources(tree, root, tuple(tree / name for name in kept), tuple(exposed(view.writable, view)),
-                              is_closed=self.view is not None)  # fmt: skip
+        last = tuple(_binds(binds))
         if self.view:
             seen = (*self.view.readable, *self.view.writable)
-            project = tuple(self._tree(home, lambda path: any(path.is_relative_to(above) for above in seen)))
-            last = (*last, *_sockets_in(binds))
-            box = closed_around(self.program, root, self.view, project, sources, last)
+            tree = self._tree(home, lambda path: any(path.is_relative_to(above) for above in seen))
+            box = closed_around(self.program, self.root, self.view, (*tree, *kept), (*last, *_sockets_in(binds)))
         else:
             mounts = self.machine.mounts()
             net = () if self.is_networked else ("--unshare-net",)
-            project = (*net, *self._tree(home, lambda path: shows(mounts, path)))
-            box = open_around(self.program, root, self.machine, mounts, project, sources, last)
+            tree = self._tree(home, lambda path: shows(mounts, path))
+            box = open_around(self.program, self.root, self.machine, mounts, (*net, *tree, *kept), last)
         return replace(box, outside=lambda at: self.source_of(at, home, binds))
 
     def source_of(self, at: Path, home: Path, binds: Sequence[Bind]) -> Path:
@@ -101,6 +98,30 @@ class LaneSandbox:
         for path, at in self.person.borrowed:
             yield from ("--ro-bind", str(path), str(root / ".git" / at))
 
+    def _kept(self, tree: Path) -> Iterator[str]:
+        """What controls agents is read-only, there or not: a place that is empty gets an empty folder. The folders
+        above are bound to themselves, so that none can be moved away.
+
+        No link is followed. In the open sandbox it is left alone, for the machine can be seen there anyway.
+        """
+        paths = [PurePath(name) for name in self.kept]
+        links = {path: _link_on_the_way(tree, path) for path in paths}
+        for link in filter(None, links.values()):
+            if self.view:
+                raise EnvironmentProblem(
+                    "is a symbolic link: the sandbox would follow it out of the repository",
+                    where=str(link), hint="check where it leads, then replace it with a folder or delete it",
+                )  # fmt: skip
+        kept = [path for path in paths if links[path] is None]
+        for path in kept:
+            if not os.path.lexists(tree / path):
+                make_mount_point(tree, path)
+        above = {folder for path in kept for folder in path.parents[:-1]}
+        for folder in sorted(above, key=lambda folder: len(folder.parts)):
+            yield from ("--bind", str(tree / folder), str(self.root / folder))
+        for path in kept:
+            yield from ("--ro-bind", str(tree / path), str(self.root / path))
+
     def _hidden(self) -> Iterable[Path]:
         """All lanes and the person's Git folder, where the lane's tree does not stand before it; these and the checkout
         at their other paths."""
@@ -116,6 +137,12 @@ class LaneSandbox:
             top, inner = _mounted(self.root, bind.at, home)
             if top:
                 make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / "git")
+
+
+def _link_on_the_way(top: Path, inner: PurePath) -> Path | None:
+    """The first link on the way from a folder to what lies in it, that included."""
+    places = (top / at for at in (*reversed(inner.parents[:-1]), inner))
+    return next((place for place in places if place.is_symlink()), None)
 
 
 def _mounted(root: Path, at: Path, home: Path) -> tuple[Path | None, PurePath]:
@@ -141,8 +168,8 @@ def _cover(path: Path) -> Iterator[str]:
 
 
 def _sockets_in(binds: Iterable[Bind]) -> Iterator[str]:
-    """Covers for the sockets of the host's programs in the person's folders that are shown."""
-    for bind in binds:
-        if not bind.is_scratch and bind.source.is_dir():
-            for path in sockets_below(bind.source):
-                yield from ("--ro-bind", os.devnull, str(bind.at / path.relative_to(bind.source)))
+    """Covers for the sockets in the person's folders that are shown: a program of the host may listen there."""
+    for bind in (one for one in binds if not one.is_scratch):
+        for one in walk(bind.source):
+            if stat.S_ISSOCK(one.stat.st_mode):
+                yield from ("--ro-bind", os.devnull, str(bind.at / one.path))

@@ -22,8 +22,7 @@ from pathlib import Path
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
 from ralphy.processes.command import FILTER_AT, Command, NotStarted
-from ralphy.sandbox.bind_sources import BindSources
-from ralphy.sandbox.machine import Machine, Mounts, options, own_devices
+from ralphy.sandbox.machine import Machine, Mounts, apart_from, options, own_devices
 from ralphy.sandbox.syscall_filter import syscall_filter
 
 FORWARD = Path(__file__).with_name("forward.py")
@@ -54,15 +53,13 @@ def _same(path: Path) -> Path:
 class Sandbox:
     """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
 
-    Commands are started in `root`, and so are those that name their program by a relative path. `sources` are looked
-    at for each start; `last` are options behind all binds; `filter` is the filter of system calls. `outside` says where
-    a path lies that programs inside see.
+    Commands are started in `root`, and so are those that name their program by a relative path. `last` are options
+    behind all binds; `filter` is the filter of system calls. `outside` says where a path lies that programs inside see.
     """
 
     prefix: tuple[str, ...]
     starter: tuple[str, ...] = ()
     root: Path = Path("/")
-    sources: BindSources | None = None
     last: tuple[str, ...] = ()
     filter: bytes = b""
     outside: Callable[[Path], Path] = _same
@@ -73,7 +70,7 @@ class Sandbox:
         """The command line inside. `shared` is a folder that the program may write to; the filter is to be readable at
         `filter_at`.
 
-        EnvironmentProblem when something that would be bound became a link; NotStarted for a program that is not there.
+        NotStarted for a program that is not there.
         """
         return self.enclosed((str(self._program(argv[0], env)), *argv[1:]), shared, filter_at)
 
@@ -88,10 +85,9 @@ class Sandbox:
 
     def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
         """The command line inside, its program named as it is found there."""
-        kept = tuple(self.sources.binds()) if self.sources else ()
         bind = ("--bind", shared, shared) if shared else ()
         filtered = ("--seccomp", str(filter_at)) if self.filter else ()
-        return (*self.prefix, *kept, *bind, *self.last, *filtered, "--", *self.starter, *argv)
+        return (*self.prefix, *bind, *self.last, *filtered, "--", *self.starter, *argv)
 
 
 def _path(env: Mapping[str, str]) -> list[str]:
@@ -125,7 +121,8 @@ def run_inside(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a closed sandbox shows beside the system and the project. `links` are names for programs in it;
+    """What a closed sandbox shows beside the system and the project. What lies in a `writable` path goes with it, for a
+    link there may be an agent's. `links` are names for programs in it;
     `proxy` is the folder of its socket, None for no network; `settings`, if any, is a file and where it is shown below
     the home: the agent's own settings."""
 
@@ -165,21 +162,18 @@ def bare_sandbox(program: str) -> Sandbox:
 
 
 def open_around(
-    program: str, root: Path, machine: Machine, mounts: Mounts, project: Sequence[str], sources: BindSources,
-    last: Sequence[str] = (),
-) -> Sandbox:  # fmt: skip
+    program: str, root: Path, machine: Machine, mounts: Mounts, project: Sequence[str], last: Sequence[str] = ()
+) -> Sandbox:
     """The machine around a project at `root`: `mounts` are what is seen of it, `project` the options that show that.
 
     `last` are options behind all other binds.
     """
     unset = (word for variable in machine.unset() for word in ("--unsetenv", variable))
-    return Sandbox((program, *_HOLD, *options(mounts), *unset, *project, "--chdir", str(root)), (), root, sources,
+    return Sandbox((program, *_HOLD, *options(mounts), *unset, *project, "--chdir", str(root)), (), root,
                    (*last, "--remount-ro", "/dev"), call_filter(root, is_closed=False))  # fmt: skip
 
 
-def closed_around(
-    program: str, root: Path, view: View, project: Sequence[str], sources: BindSources, last: Sequence[str] = ()
-) -> Sandbox:
+def closed_around(program: str, root: Path, view: View, project: Sequence[str], last: Sequence[str] = ()) -> Sandbox:
     """A bare system and an empty home around a project at `root`: `project` are the options that show it.
 
     `last` are options behind all other binds.
@@ -188,7 +182,7 @@ def closed_around(
     return Sandbox(
         (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *project, *proxy,
          "--chdir", str(root)),
-        _starter(view), root, sources, (*last, "--remount-ro", "/dev", "--remount-ro", "/"),
+        _starter(view), root, (*last, "--remount-ro", "/dev", "--remount-ro", "/"),
         call_filter(root, is_closed=True),
     )  # fmt: skip
 
@@ -197,12 +191,6 @@ def call_filter(root: Path, *, is_closed: bool) -> bytes:
     """The filter of system calls. Where the folders of a repository pass their group on, copies may carry that bit."""
     is_shared = bool(root.stat().st_mode & stat.S_ISGID)
     return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
-
-
-def exposed(writable: Sequence[Path], view: View) -> Iterator[tuple[Path, Path]]:
-    """(writable folder, what is shown of it): where an earlier run could have put a link."""
-    for path in (*view.readable, *view.writable, *(target for _, target in view.links)):
-        yield from ((folder, path) for folder in writable if path != folder and path.is_relative_to(folder))
 
 
 def _own_names(program: str) -> Iterator[str]:
@@ -229,9 +217,9 @@ def _system() -> Iterator[str]:
 def _surroundings(view: View) -> Iterator[str]:
     """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
     yield from (*own_devices(), "--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
-    for path in view.readable:
+    for path in apart_from(view.writable, view.readable):
         yield from _read_only(path)
-    for path in view.writable:
+    for path in apart_from(view.writable, view.writable):
         yield from ("--bind-try", str(path), str(path))
     for name, target in view.links:
         yield from ("--symlink", str(target), str(name))

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.sandbox.host_sockets import sockets_below
 from ralphy.sandbox.mount_points import make_mount_point
 
 TMP_BYTES, COVER_BYTES, SHM_BYTES = 4 << 30, 1 << 20, 1 << 29
@@ -111,8 +110,8 @@ class Machine:
         found |= self._caches() | hidden
         if self.agent:
             found |= _agents(self.agent)
-        found |= {at: Mount(at) for at in _real(self._apart((*self._of_tmp(), *self.readable)))}
-        found |= {at: Mount(at, is_writable=True) for at in _real(self._apart(self.writable))}
+        found |= {at: Mount(at) for at in _real(apart_from(self.writable, (*self._of_tmp(), *self.readable)))}
+        found |= {at: Mount(at, is_writable=True) for at in _real(apart_from(self.writable, self.writable))}
         mounts = dict[Path, Mount]()
         for at, mount in sorted(found.items(), key=lambda one: len(one[0].parts)):
             if mount is not hidden.get(at) or shows(mounts, at):
@@ -126,22 +125,14 @@ class Machine:
         yield from (name for name in self.env if name.startswith("DBUS_"))
 
     def _of_tmp(self) -> Iterator[Path]:
-        """What is needed of the machine's /tmp: Ralphy and its Python, what variables name (but for sockets), and what
-        belongs to programs of the PATH."""
+        """What is needed of the machine's /tmp: Ralphy and its Python, what variables that have a meaning inside name,
+        and what belongs to programs of the PATH."""
         yield from filter(is_temporary, _OWN)
+        unseen = {*_WHERE, *self.unset()}
         for name, value in self.env.items():
-            if name not in _WHERE:
+            if name not in unseen:
                 named = filter(is_temporary, map(Path, value.split(os.pathsep)))
                 yield from (_installation(at) for at in named if at.is_dir() or at.is_file())
-
-    def _apart(self, paths: Iterable[Path]) -> Iterator[Path]:
-        """The paths on whose way nothing can be written by an agent."""
-        theirs = list(_real(self.writable))
-
-        def is_in(path: Path) -> bool:
-            return any(above.resolve().is_relative_to(at) for above in path.parents for at in theirs)
-
-        return (path for path in paths if not is_in(path))
 
     @property
     def _homes(self) -> tuple[Path, ...]:
@@ -192,7 +183,7 @@ class Machine:
         """New folders in the place of folders, an empty file in that of files: programs fail on a device there."""
         empty = self.caches / "empty"
         _make(empty, is_file=True)
-        found = (*_real(place for name in SECRETS for place in self._places(name)), *sockets_below(_TMP))
+        found = _real(place for name in SECRETS for place in self._places(name))
         return {at: Mount() if at.is_dir() else Mount(empty) for at in found}
 
 
@@ -237,6 +228,16 @@ def _entries(folder: Path, but: Iterable[str]) -> Iterator[Path]:
     """The files and folders in a folder, but for some names; links that lead nowhere are left out."""
     with suppress(OSError):
         yield from (at for at in sorted(folder.iterdir()) if at.name not in but and (at.is_dir() or at.is_file()))
+
+
+def apart_from(writable: Iterable[Path], paths: Iterable[Path]) -> Iterator[Path]:
+    """The paths on whose way nothing can be written by an agent."""
+    theirs = list(_real(writable))
+
+    def is_in(path: Path) -> bool:
+        return any(above.resolve().is_relative_to(at) for above in path.parents for at in theirs)
+
+    return (path for path in paths if not is_in(path))
 
 
 def _real(paths: Iterable[Path]) -> Iterator[Path]:

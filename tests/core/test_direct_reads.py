@@ -13,7 +13,6 @@ ALLOWED = {
     "ralphy/scaffold/writer.py": "Ralphy's own templates",
     "ralphy/processes/supervisor.py": "a script by itself",
     "ralphy/processes/resource_limits.py": "/proc",
-    "ralphy/sandbox/host_sockets.py": "/proc",
     "ralphy/lanes/other_paths.py": "/proc",
     "ralphy/files/safe_open.py": "the reader",
     "ralphy/state/journal.py": "a descriptor that was opened without waiting",

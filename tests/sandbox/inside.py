@@ -14,7 +14,7 @@ import pytest
 
 from ralphy.git.commands import discover
 from ralphy.lanes.lane import Lane
-from ralphy.lanes.lane_sandbox import Bind
+from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
 from ralphy.lanes.pool import Pool
 from ralphy.sandbox.bubblewrap import FORWARD, Sandbox, View, find, interpreter, run_inside
 from ralphy.sandbox.machine import Machine
@@ -58,11 +58,17 @@ CLOSED_ERRORS = {"EROFS", "EACCES", "EPERM", "EBUSY", "EXDEV", "ENOENT", "ENOTDI
 class Box:
     """A sandbox around a lane of a small repository. `root` is the checkout; inside, the lane is seen in its place."""
 
-    sandbox: Sandbox
+    walls: LaneSandbox
+    binds: tuple[Bind, ...]
     lane: Lane
     root: Path
     outbox: Path
     pool: Pool
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """As it is put up for a start: by what lies in the lane now."""
+        return self.walls.around(self.lane.home, binds=self.binds)
 
     @property
     def tree(self) -> Path:
@@ -120,7 +126,7 @@ class Boxes:
         walls = pool.sandbox(view, machine)
         assert walls
         outbox = [Bind(self.outbox, self.outbox, is_writable=True)] if repo == self.repo else []
-        return Box(walls.around(lane.home, binds=[*outbox, *binds]), lane, repo, self.outbox, pool)
+        return Box(walls, (*outbox, *binds), lane, repo, self.outbox, pool)
 
     @property
     def caches(self) -> Path:
