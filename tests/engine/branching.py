@@ -46,30 +46,15 @@ def begun(tmp_path: Path) -> Project:
 
 def advance(project: Project, files: Mapping[str, str | None], code: Mapping[str, str | None] | None = None) -> str:
     """A commit on the feature's branch, made and named beside the checkout; gives its id."""
-    known = project.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{project.branch}")
-    parent = known or project.git("rev-parse", "main")
-    env = {**project.env, "GIT_INDEX_FILE": str(project.repo.parent / "landing-index")}
-
-    def git(*words: str, stdin: str = "") -> str:
-        done = subprocess.run(["git", *words], cwd=project.repo, env=env, input=stdin, capture_output=True,
-                              encoding="utf-8", check=True)  # fmt: skip
-        return done.stdout.strip()
-
-    git("read-tree", parent)
-    changed = {**{f"{project.path}/{name}": text for name, text in files.items()}, **(code or {})}
-    for path, text in changed.items():
-        if text is None:
-            git("update-index", "--force-remove", path)
-        else:
-            git(
-                "update-index",
-                "--add",
-                "--cacheinfo",
-                f"100644,{git('hash-object', '-w', '--stdin', stdin=text)},{path}",
-            )
-    commit = git("commit-tree", git("write-tree"), "-p", parent, "-m", "landed")
-    git("update-ref", f"refs/heads/{project.branch}", commit, known or "0" * 40)
-    return commit
+    branch = f"refs/heads/{project.branch}"
+    parent = project.git("for-each-ref", "--format=%(objectname)", branch) or project.git("rev-parse", "main")
+    person = "Test Person <person@example.org>"
+    lines = [f"commit {branch}", f"committer {person} now", "data <<END", "landed", "END", f"from {parent}"]
+    for path, text in {**{f"{project.path}/{name}": text for name, text in files.items()}, **(code or {})}.items():
+        lines += [f"D {path}"] if text is None else [f"M 100644 inline {path}", f"data {len(text.encode())}", text]
+    subprocess.run(["git", "fast-import", "--quiet", "--date-format=now"], cwd=project.repo, env=project.env,
+                   input="\n".join([*lines, ""]), encoding="utf-8", check=True)  # fmt: skip
+    return tip_of(project)
 
 
 def tip_of(project: Project) -> str:

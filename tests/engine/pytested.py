@@ -1,9 +1,14 @@
-"""A small real project whose check is pytest: what an agent does to its tests shows in what pytest then runs."""
+"""A small real project whose check is pytest: what an agent does to its tests shows in what pytest then runs.
+
+Where it does not matter who runs the tests, unittest does: it starts in a fifth of the time.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from tests.engine.building import ONE_RUN, Act, Project, build, story
@@ -40,20 +45,48 @@ def test_zero(n):
 """
 PYPROJECT = '[tool.pytest.ini_options]\npythonpath = ["."]\ntestpaths = ["tests"]\naddopts = "-q -p no:cacheprovider"\n'
 TEST_FILE = "tests/test_calc.py"
+PYTEST = f"{sys.executable} -m pytest"
+PYTESTS = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
+UNITTESTS = """\
+import unittest
+
+from calc import add
 
 
-def pytested(tmp_path: Path, *stories: Act, run: str = "", **settings: Any) -> Project:
+class TestAdd(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_big(self):
+        self.assertEqual(add(10, 20), 30)
+"""
+UNITTEST = f"{sys.executable} -m unittest -v"
+UNITTESTED = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
+
+
+def cases(head: str = "from calc import mul", **bodies: str) -> str:
+    """A file of unittest: its imports, and the body of each test."""
+    tests = "\n".join(f"    def test_{name}(self):\n{indent(body, ' ' * 8)}\n" for name, body in bodies.items())
+    return f"import unittest\n\n{head}\n\n\nclass TestIt(unittest.TestCase):\n{tests}"
+
+
+def pytested(
+    tmp_path: Path, *stories: Act, run: str = PYTEST, files: Mapping[str, str] = PYTESTS, **settings: Any
+) -> Project:
     """Seven tests, all green, and an agent that is yet to be told what to play."""
-    command = run or f"{sys.executable} -m pytest"
-    checks = [{"name": "test", "run": command}]
+    checks = [{"name": "test", "run": run}]
     project = build(tmp_path, *(stories or (story("US-001"),)), **{"checks": checks, **settings})
-    repo = project.repo
-    (repo / "tests").mkdir()
-    for name, text in {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}.items():
-        (repo / name).write_text(text)
-    (repo / "check.py").unlink()
+    (project.repo / "tests").mkdir()
+    for name, text in files.items():
+        (project.repo / name).write_text(text)
+    (project.repo / "check.py").unlink()
     project.commit("feat: a calculator")
     return project
+
+
+def unittested(tmp_path: Path, *stories: Act, **settings: Any) -> Project:
+    """The same with two tests of unittest."""
+    return pytested(tmp_path, *stories, run=UNITTEST, files=UNITTESTED, **settings)
 
 
 def played(tmp_path: Path, act: Act, **settings: Any) -> Project:

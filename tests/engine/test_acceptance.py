@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ralphy.engine.prove import prove
 from ralphy.errors import EnvironmentProblem, ExitCode
 from ralphy.git.ledger import landed_between
 from tests.engine.building import Act, Project, open_feature, reports, story
-from tests.engine.pytested import CALC, pytested
+from tests.engine.pytested import CALC, UNITTEST, cases, pytested, unittested
 
 SECRET = f"CANARY_{uuid.uuid4().hex}"  # nowhere but in what this run of the tests makes
 FILE = """\
@@ -27,15 +28,17 @@ FILE = """\
 - US-00{1}.2: test_there
 
 ```python
+import unittest
+
 import calc
 
 
-def test_{0}():
-    assert calc.{0}(6, 3) == {2}  # {3}
+class TestIt(unittest.TestCase):
+    def test_{0}(self):
+        self.assertEqual(calc.{0}(6, 3), {2})  # {3}
 
-
-def test_there():
-    assert callable(calc.add)
+    def test_there(self):
+        self.assertTrue(callable(calc.add))
 ```
 
 """
@@ -46,17 +49,18 @@ RIGHT = {"mul": "a * b", "div": "a // b"}
 
 def writes(name: str, body: str = "", **more: Any) -> Act:
     """The act of an agent that adds a function, with a test of its own that is content with little."""
-    own = f"from calc import {name}\n\n\ndef test_{name}():\n    assert {name}(2, 2) in (1, 4)\n"
+    own = cases(f"from calc import {name}", **{name: f"self.assertIn({name}(2, 2), (1, 4))"})
     code = f"\n\ndef {name}(a, b):\n    return {body or RIGHT[name]}\n"
     return {"append": {"calc.py": code}, "write": {f"tests/test_{name}.py": own}, **more}
 
 
-def specified(tmp_path: Path, tests: str, **settings: Any) -> Project:
+def specified(tmp_path: Path, tests: str, make: Callable[..., Project] = unittested, **settings: Any) -> Project:
     """Two stories with two criteria each, specified by hand; a person approves SPEC.md."""
     asked = ["The result is right", "What was there stays"]
     stories = [story(f"US-00{n}", acceptanceCriteria=asked, priority=n) for n in (1, 2)]
     settings = {"gates": {"spec": "human", "qa": "human"}, "limits": {"max_attempts": 5}, **settings}
-    project = pytested(tmp_path, *stories, acceptance={"tests": tests}, **settings)
+    command = f"{UNITTEST} {{files}}" if make is unittested else ""
+    project = make(tmp_path, *stories, acceptance={"tests": tests, "command": command}, **settings)
     project.write("SPEC.md", "# Calculator\n\nmul(a, b) multiplies, div(a, b) divides whole numbers.\n")
     return project
 
@@ -110,7 +114,7 @@ def test_a_visible_night(tmp_path: Path) -> None:
     with open_feature(project.repo, project.path, project.env) as w:
         landed = [one for _, one in landed_between(w.repository, project.git("rev-parse", "main"), project.tip)][:1]
         assert [proof.failure for proof in prove(w, landed)] == [""]
-    project.write("ACCEPTANCE.md", DOCUMENT.replace("== 18", "== 19"))
+    project.write("ACCEPTANCE.md", DOCUMENT.replace("3), 18)", "3), 19)"))
     project.git("commit", "--quiet", "--all", "-m", "test: it asks for more")
     with open_feature(project.repo, project.path, project.env) as w:
         assert "US-001.1" in next(prove(w, landed)).failure
@@ -121,7 +125,7 @@ def test_what_is_edited_at_the_gate_counts_and_is_approved_again_when_it_is_edit
     project.play(acceptance={"outbox": {"ACCEPTANCE.md": DOCUMENT}},
                  stories={"US-001": [writes("mul", "a + b")], "US-002": [writes("div")]})  # fmt: skip
     project.loop()
-    project.write("ACCEPTANCE.md", DOCUMENT.replace("== 18", "== 9"))
+    project.write("ACCEPTANCE.md", DOCUMENT.replace("3), 18)", "3), 9)"))
     assert approved(project) == []
     project.loop(runs=0, at={"RunAgent": lambda: project.write("STOP", "")})
     assert project.landed() == ["login/US-001"]
@@ -135,7 +139,7 @@ def test_what_is_edited_at_the_gate_counts_and_is_approved_again_when_it_is_edit
 
 def test_what_acceptance_tests_alone_refuse_is_a_persons_to_decide(tmp_path: Path) -> None:
     project = specified(tmp_path, "visible")
-    wrong = DOCUMENT.replace("== 18", "== 19")
+    wrong = DOCUMENT.replace("3), 18)", "3), 19)")
     project.play(acceptance={"outbox": {"ACCEPTANCE.md": wrong}}, qa=[reports()],
                  stories={"US-001": [writes("mul"), {"write": {"a.py": "A = 1\n"}}, {"write": {"a.py": "A = 2\n"}},
                                      {"question": "US-001.1 asks for 19, which is no product. What now?"},
@@ -148,7 +152,7 @@ def test_what_acceptance_tests_alone_refuse_is_a_persons_to_decide(tmp_path: Pat
     assert asked.runs[:3] == ["US-001"] * 3 and "US-002" in project.landed()[0]
     question = project.read("QUESTIONS.md")
     assert "in 3 attempts in a row" in question and "The result is right" in question
-    assert "assert calc.mul(6, 3) == 19" in question and "`drop US-001.1`" in question
+    assert "self.assertEqual(calc.mul(6, 3), 19)" in question and "`drop US-001.1`" in question
 
     def answer(text: str) -> None:
         project.write("QUESTIONS.md", project.read("QUESTIONS.md").rstrip() + f" {text}\n")
@@ -156,7 +160,7 @@ def test_what_acceptance_tests_alone_refuse_is_a_persons_to_decide(tmp_path: Pat
     answer("keep")
     project.loop()
     question = project.read("QUESTIONS.md")
-    assert "The agent says: US-001.1 asks for 19" in question and "== 19" in question
+    assert "The agent says: US-001.1 asks for 19" in question and "3), 19)" in question
 
     answer("drop US-001.1")
     project.loop()
@@ -202,7 +206,7 @@ pathlib.Path("found.py").write_text(f"FOUND = {sorted(found)}\\nSEEN = {seen > 5
 
 
 def test_a_sealed_night_in_which_the_implementer_looks_for_the_tests(tmp_path: Path, sandbox: None) -> None:
-    project = specified(tmp_path, "sealed")
+    project = specified(tmp_path, "sealed", pytested)
     repo = project.repo
     places = (tempfile.gettempdir(), str(int(time.time())), str(repo), f"{repo}/.git", f"{repo}/{project.path}")
     hunt = [[sys.executable, "-c", HUNT, SECRET[:20], SECRET[20:], *places, str(tmp_path)]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -13,10 +12,20 @@ from ralphy.detect.stack import detect
 from ralphy.errors import ExitCode
 from tests.engine.building import ROOT, assert_clean, build, story
 from tests.engine.judged import Files, Repository
-from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, feature, played, pytested
+from tests.engine.pytested import (
+    CALC,
+    PYPROJECT,
+    PYTEST,
+    PYTESTS,
+    TEST_FILE,
+    TESTS,
+    UNITTESTS,
+    edited,
+    feature,
+    played,
+    pytested,
+)
 
-PYTEST = f"{sys.executable} -m pytest"
-BASE = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 BROKEN = CALC.replace("a + b", "a + b + (b == 2)")
 SMALL = "    assert add(1, 2) == 3"
@@ -30,8 +39,6 @@ CHEATS: dict[str, tuple[Files, str]] = {
     "one is expected to fail": (
         {**edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "calc.py": BROKEN},
         f"skipped or expected to fail: {TEST_FILE}::test_small"),
-    "assertions are emptied": (
-        {TEST_FILE: re.sub(r"assert .*", "assert True", TESTS)}, "no longer assert anything"),
     "a test swallows its failure": (
         edited(SMALL, "    try:\n        assert add(1, 2) == 3\n    except AssertionError:\n        pass"),
         "no longer assert anything"),
@@ -52,7 +59,7 @@ CHEATS: dict[str, tuple[Files, str]] = {
 @pytest.mark.fault("A3")
 @pytest.mark.attempt(57)
 def test_a_green_check_does_not_count_when(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE)
+    repository = Repository(tmp_path, PYTEST, PYTESTS)
     for name, (change, found) in CHEATS.items():
         judged = repository.judge({**MORE, **change})
         assert found in judged.failure, (name, judged)
@@ -63,13 +70,6 @@ HONEST: dict[str, Files] = {
     "a test is renamed": edited("test_small", "test_that_small_numbers_add"),
     "the file is moved to another folder": {
         "tests/unit/test_arithmetic.py": TESTS, "tests/unit/__init__.py": "", TEST_FILE: None},
-    "tests are parametrised": edited(
-        f"def test_small():\n{SMALL}\n\n\n{BIG}",
-        '@pytest.mark.parametrize("a, b, c", [(1, 2, 3), (10, 20, 30)])\n'
-        "def test_adding(a, b, c):\n    assert add(a, b) == c"),
-    "a helper takes the assertion": edited(
-        f"def test_small():\n{SMALL}",
-        "def adds(a, b, c):\n    assert add(a, b) == c\n\n\ndef test_small():\n    adds(1, 2, 3)"),
     "tests are in other words": edited(
         "class TestSub:\n    def test_sub(self):\n        assert sub(3, 2) == 1",
         "class TestSubtraction(__import__('unittest').TestCase):\n    def test_sub(self):\n"
@@ -83,18 +83,17 @@ HONEST: dict[str, Files] = {
 
 @pytest.mark.fault("A3")
 def test_honest_work_counts_when(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE)
+    repository = Repository(tmp_path, PYTEST, PYTESTS)
     for name, change in HONEST.items():
         judged = repository.judge({**MORE, **change})
         assert (judged.failure, judged.tests["compared"]) == ("", "by name"), (name, judged)
-
-    tests = repository.judge({**MORE, **HONEST["a test is added"]}).tests
-    assert tests["before"] == {"collected": 7, "passed": 7}
-    assert tests["after"] == {"collected": 8, "passed": 8}
+        assert judged.tests["before"] == {"collected": 7, "passed": 7}
+        count = 8 if name == "a test is added" else 7
+        assert judged.tests["after"] == {"collected": count, "passed": count}
 
 
 def test_a_test_may_go_when_the_story_names_it_and_not_when_its_expectations_may_change(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE)
+    repository = Repository(tmp_path, PYTEST, PYTESTS)
 
     assert repository.judge({**MORE, **GONE}, testing={"removes": [f"{TEST_FILE}::test_big"]}).failure == ""
     changes = {"changes": [TEST_FILE]}
@@ -104,14 +103,14 @@ def test_a_test_may_go_when_the_story_names_it_and_not_when_its_expectations_may
 
 
 def test_a_finding_that_only_flags_says_so_and_counts(tmp_path: Path) -> None:
-    judged = Repository(tmp_path, PYTEST, BASE, skipped_tests="flag").judge({**MORE, **SKIPPED})
+    judged = Repository(tmp_path, PYTEST, PYTESTS, skipped_tests="flag").judge({**MORE, **SKIPPED})
 
     assert judged.failure == ""
     assert "skipped or expected to fail" in judged.flags
 
 
 def test_what_an_old_file_asks_no_more_is_said_although_new_files_ask_more(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE)
+    repository = Repository(tmp_path, PYTEST, PYTESTS)
     asked = "".join(f"def test_{n}():\n    assert mul({n}, 2) == {2 * n}\n\n\n" for n in (1, 2))
     new = {**MORE, "tests/test_mul.py": f"from calc import mul\n\n\n{asked}"}
 
@@ -127,7 +126,7 @@ def test_a_copy_of_the_code_among_the_tests_takes_the_place_of_none(tmp_path: Pa
     broken = {"calc.py": BROKEN, "tests/calc.py": CALC, "rates.py": "def vat(a):\n    return a * 119 // 100\n"}
     proof = {"tests/test_rates.py": "from rates import vat\n\n\ndef test_vat():\n    assert vat(200) == 238\n"}
 
-    judged = Repository(tmp_path, PYTEST, BASE).judge({**broken, **proof})
+    judged = Repository(tmp_path, PYTEST, PYTESTS).judge({**broken, **proof})
 
     assert f"no longer assert anything: {TEST_FILE}::" in judged.failure
 
@@ -139,7 +138,7 @@ def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path
     helped = edited(SMALL, "    adds(1, 2, 3)")[TEST_FILE].replace(
         "import pytest", "import pytest\n\nfrom tests.checks import adds"
     )
-    base = {**BASE, "tests/__init__.py": "", "tests/checks.py": helper.format(plain), TEST_FILE: helped}
+    base = {**PYTESTS, "tests/__init__.py": "", "tests/checks.py": helper.format(plain), TEST_FILE: helped}
     repository = Repository(tmp_path, PYTEST, base)
     swallows = f"    try:\n    {plain}\n    except AssertionError:\n        pass"
     another = "    same(add(a, b), c)\n\n\ndef same(a, b):\n    assert a == b, (a, b)"
@@ -243,29 +242,8 @@ def test_a_first_pytest_ini_in_a_project_without_tests_is_honest(tmp_path: Path)
     assert project.landed() == ["login/US-001"]
 
 
-NODE_TESTS = """\
-import { test } from 'node:test'
-import assert from 'node:assert'
-import { add } from './calc.mjs'
-test('adds small numbers', () => { assert.equal(add(1, 2), 3) })
-test('adds big numbers', () => { assert.equal(add(10, 20), 30) })
-"""
-
-
-@pytest.mark.fault("A3")
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_tests_of_node_are_known_by_what_it_prints(tmp_path: Path) -> None:
-    base = {"calc.mjs": "export const add = (a, b) => a + b\n", "calc.test.mjs": NODE_TESTS}
-    repository = Repository(tmp_path, "node --test", base)
-    more = {"calc.mjs": "export const add = (a, b) => b + a\n"}
-
-    skipped = repository.judge({**more, "calc.test.mjs": NODE_TESTS.replace("test('adds big", "test.skip('adds big")})
-    assert "skipped or expected to fail: adds big numbers" in skipped.failure
-    assert repository.judge({**more, "calc.test.mjs": NODE_TESTS.replace("big", "large")}).failure == ""
-
-
 def test_where_no_check_names_tests_the_old_ones_are_run(tmp_path: Path) -> None:
-    silent = Repository(tmp_path / "silent", f"{PYTEST} -q -p no:junitxml", BASE)
+    silent = Repository(tmp_path / "silent", f"{PYTEST} -q -p no:junitxml", PYTESTS)
     assert f"tests that existed are gone: {TEST_FILE}::test_big" in silent.judge({**MORE, **GONE}).failure
 
     unnamed = Repository(tmp_path / "unnamed", "true", {"calc.py": CALC}).judge(MORE)
@@ -306,20 +284,7 @@ def test_tests_are_compared_in_the_closed_sandbox_too(tmp_path: Path) -> None:
     assert OLD_FAIL in evidence["warnings"]
 
 
-UNITTESTS = """\
-import unittest
-
-from calc import add
-
-
-class TestAdd(unittest.TestCase):
-    def test_small(self):
-        self.assertEqual(add(1, 2), 3)
-
-    def test_big(self):
-        \"\"\"Numbers of two digits.\"\"\"
-        self.assertEqual(add(10, 20), 30)
-"""
+DESCRIBED = UNITTESTS.replace("test_big(self):", 'test_big(self):\n        """Numbers of two digits."""')
 LEFT_OUT = """
     def test_other(self):
         self.assertEqual(add(2, 2), 4)
@@ -331,12 +296,12 @@ def load_tests(loader, found, pattern):
 
 
 def test_what_init_detects_for_unittest_compares_tests_by_name(tmp_path: Path) -> None:
-    base = {"calc.py": CALC, "pyproject.toml": "[project]\nname = 'calc'\n", TEST_FILE: UNITTESTS}
+    base = {"calc.py": CALC, "pyproject.toml": "[project]\nname = 'calc'\n", TEST_FILE: DESCRIBED}
     for name, text in base.items():
         (tmp_path / "found" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "found" / name).write_text(text)
     detected = {check.name: check.run for check in detect(tmp_path / "found").checks}
 
-    judged = Repository(tmp_path, detected["test"], base).judge({**MORE, TEST_FILE: UNITTESTS + LEFT_OUT})
+    judged = Repository(tmp_path, detected["test"], base).judge({**MORE, TEST_FILE: DESCRIBED + LEFT_OUT})
 
     assert "test_calc.py::TestAdd::test_big exists but no longer runs" in judged.failure

@@ -8,7 +8,7 @@ from pathlib import Path
 from ralphy.pipeline.events import CheckRan, Landed
 from tests.engine.building import Ended, build, story
 from tests.engine.judged import Files, Repository
-from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited
+from tests.engine.pytested import CALC, PYTEST, PYTESTS, TEST_FILE, TESTS, edited
 
 
 def ran(ended: Ended, of: str | None) -> list[tuple[str, str]]:
@@ -46,14 +46,12 @@ CHANGES: dict[str, tuple[Files, int, int]] = {
     "a test that is added to a file": ({TEST_FILE: ONE_MORE}, 1, 3),
     "tests that are added to a file, one of old code": ({TEST_FILE: ADDED}, 1, 3),
     "a fixture for all": ({TEST_FILE: f"{TESTS}\n\n{FOR_ALL}"}, 1, 3),
-    "a set-up": ({TEST_FILE: f"{TESTS}\n\ndef setup_function():\n    pass\n"}, 1, 3),
     "an edited test that proves nothing": (edited("add(1, 2) == 3", "add(2, 1) == 3"), 1, 4),
 }  # fmt: skip
 
 
 def test_what_a_story_does_to_its_tests_costs_a_run_where_it_reaches_old_ones(tmp_path: Path) -> None:
-    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
-    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base, unproved="flag")
+    repository = Repository(tmp_path, PYTEST, PYTESTS, unproved="flag")
     for name, (change, whole, narrowed) in CHANGES.items():
         judged = repository.judge({"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n", **change})
         assert (sum(judged.runs.values()) - judged.narrowed, judged.narrowed) == (whole, narrowed), (name, judged)

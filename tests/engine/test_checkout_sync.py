@@ -23,6 +23,7 @@ from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard
+from tests.engine.nights import played_once
 
 CODE: dict[str, str | None] = {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n", "check.py": None}
 DONE: dict[str, str | None] = {"prd.json": plan(completed(), pending("US-002")), "progress.txt": "# Progress\nUS-001\n"}
@@ -32,7 +33,7 @@ class KilledError(BaseException):
     """As by kill -9: nothing is unwound that lasts."""
 
 
-@pytest.fixture
+@played_once
 def project(tmp_path: Path) -> Project:
     """The feature's branch is checked out, and Ralphy knows where it stands."""
     made = begun(tmp_path)

@@ -14,6 +14,7 @@ from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.git import commands as git
 from tests.engine.building import Project, build, story
+from tests.engine.nights import played_once
 
 
 def found(project: Project) -> dict[str, Found]:
@@ -44,7 +45,7 @@ def code_of_head(project: Project) -> str:
         checkout.close()
 
 
-@pytest.fixture
+@played_once
 def published(tmp_path: Path) -> Project:
     """A feature whose branch is as Ralphy leaves it at the end; the checkout is on it."""
     project = build(tmp_path, story("US-001"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.engine.building import story
 from tests.engine.judged import Files, Judged, Repository
-from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, feature, pytested
+from tests.engine.pytested import CALC, PYTEST, PYTESTS, feature, pytested
 
 NET, TEST_NET = "tests/test_net.py", "tests/test_net.py::test_net"
 WORKS = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
@@ -33,8 +32,7 @@ def test_net():
 
 def judged(tmp_path: Path, text: str, change: Files = WORKS, **verify: Any) -> Judged:
     """What is said of a change where this is one of the tests."""
-    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT, NET: text}
-    return Repository(tmp_path, f"{sys.executable} -m pytest", base, **verify).judge(change)
+    return Repository(tmp_path, PYTEST, {**PYTESTS, NET: text}, **verify).judge(change)
 
 
 def test_a_test_that_fails_now_and_then_costs_no_attempt(tmp_path: Path) -> None:
@@ -66,8 +64,7 @@ def test_a_test_that_fails_without_the_story_too_is_not_its_fault(tmp_path: Path
 
 def test_what_a_change_breaks_or_brings_is_no_flake(tmp_path: Path) -> None:
     beside = "import calc\n\n\ndef test_net():\n    assert getattr(calc, 'calls', []) == []\n"
-    base = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT, NET: beside}
-    repository = Repository(tmp_path, f"{sys.executable} -m pytest", base)
+    repository = Repository(tmp_path, PYTEST, {**PYTESTS, NET: beside})
 
     assert repository.judge(BREAKS).failure
     assert "test_net" in repository.judge(LEAVES).failure  # it fails beside others, and passes alone

@@ -23,11 +23,12 @@ from ralphy.engine.feature.live_documents import (
 )
 from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
+from tests.engine.nights import played_once
 
 DONE = plan(completed(), pending("US-002"))
 
 
-@pytest.fixture
+@played_once
 def project(tmp_path: Path) -> Project:
     """The documents are laid out beside main, which is checked out."""
     made = begun(tmp_path)
@@ -160,7 +161,9 @@ def test_new_documents_are_edits_and_what_git_ignores_is_none(project: Project) 
     assert edits(project).files == {"stories/US-002.md": b"# Two\n"}
 
 
-def test_a_document_that_was_removed_is_laid_out_again_and_named(project: Project) -> None:
+def test_a_document_that_was_removed_is_laid_out_again_and_named(tmp_path: Path) -> None:
+    project = begun(tmp_path)
+    laid(project)
     (project.folder / "prd.json").unlink()
     age(project)
     assert not edits(project)

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.engine.building import ONE_RUN, build, story
 from tests.engine.judged import Files, Repository
-from tests.engine.pytested import CALC, TEST_FILE, TESTS
+from tests.engine.pytested import CALC, TEST_FILE, TESTS, UNITTESTED, UNITTESTS
 
-UNITTESTS = """\
-import unittest
-
-from calc import add
-
-
-class TestAdd(unittest.TestCase):
-    def test_small(self):
-        self.assertEqual(add(1, 2), 3)
-
-    def test_big(self):
-        self.assertEqual(add(10, 20), 30)
-"""
-NODE_TESTS = """\
-const { test, describe } = require("node:test");
-const assert = require("node:assert");
-const { add } = require("../calc.js");
-
-describe("add", () => {
-  test("of small numbers", () => {
-    assert.strictEqual(add(1, 2), 3);
-  });
-  test("of big numbers", () => {
-    assert.strictEqual(add(10, 20), 30);
-  });
-});
-"""
-NODE_CALC = "exports.add = (a, b) => a + b;\n"
-NODE_FILE = "tests/calc.test.js"
 UNITTEST = f"{sys.executable} -m unittest discover -s tests -t ."
-BASE = {"calc.py": CALC, "tests/__init__.py": "", TEST_FILE: UNITTESTS}
 MORE = {"calc.py": CALC.replace("a + b", "a + b + 1")}
 TWICE = {"calc.py": f"{CALC}\n\ndef twice(a):\n    return add(a, a)\n"}
 TURNED = UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
@@ -61,7 +28,7 @@ EDITS: dict[str, tuple[Files, str, bool]] = {
 
 
 def test_what_fails_of_the_old_version_of_an_edited_test_is_shown(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, UNITTEST, BASE)
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED)
     for name, (change, flags, is_asked) in EDITS.items():
         judged = repository.judge(change)
         assert judged.failure == "", (name, judged)
@@ -71,17 +38,6 @@ def test_what_fails_of_the_old_version_of_an_edited_test_is_shown(tmp_path: Path
     for field in ("changes", "removes"):
         named = repository.judge({**MORE, TEST_FILE: TURNED}, testing={field: [f"{TEST_FILE}::TestAdd::test_small"]})
         assert named.flags == f"1 {FAIL}{TEST_FILE}::TestAdd::test_big"
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_a_test_of_node_that_now_expects_the_opposite_is_shown(tmp_path: Path) -> None:
-    now = NODE_TESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")
-    repository = Repository(tmp_path, "node --test tests/", {"calc.js": NODE_CALC, NODE_FILE: NODE_TESTS})
-
-    judged = repository.judge({"calc.js": NODE_CALC.replace("a + b", "a + b + 1"), NODE_FILE: now})
-
-    said = f"2 of the old {NODE_FILE} fail against the new code: of small numbers, of big numbers"
-    assert (judged.failure, said in judged.warnings) == ("", True)
 
 
 def test_old_tests_are_run_where_a_recipe_calls_pytest(tmp_path: Path) -> None:
@@ -101,10 +57,10 @@ def test_nothing_is_written_through_a_link_that_took_the_place_of_a_test(tmp_pat
     project = build(tmp_path, story("US-001"), checks=checks, limits={"max_attempts": 1},
                     verify={"removed_tests": "flag"})  # fmt: skip
     theirs = {"node_modules/__init__.py": "", "node_modules/theirs.py": TURNED}
-    for name, text in {**BASE, **theirs, ".gitignore": "node_modules\n"}.items():
+    for name, text in {**UNITTESTED, **theirs, ".gitignore": "node_modules\n"}.items():
         (project.repo / name).parent.mkdir(parents=True, exist_ok=True)
         (project.repo / name).write_text(text)
-    project.git("add", "--force", *BASE, ".gitignore")
+    project.git("add", "--force", *UNITTESTED, ".gitignore")
     project.git("commit", "--quiet", "-m", "feat: a calculator")
     project.play(stories={"US-001": [{"write": MORE, "run": f"ln -sf ../node_modules/theirs.py {TEST_FILE}"}]})
 
@@ -154,7 +110,9 @@ def test_what_stands_beside_the_tests_of_any_runner_is_put_back_as_well(tmp_path
         "import add\n", "import add\nfrom tests.data import THREE\n"
     )
     small = using.partition("    def test_big")[0]
-    repository = Repository(tmp_path, f"{UNITTEST} -v", {**BASE, "tests/data.py": "THREE = 3\n", TEST_FILE: small})
+    repository = Repository(
+        tmp_path, f"{UNITTEST} -v", {**UNITTESTED, "tests/data.py": "THREE = 3\n", TEST_FILE: small}
+    )
 
     judged = repository.judge({**MORE, "tests/data.py": "THREE = 4\n"})
 

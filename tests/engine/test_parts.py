@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.building import ROOT, Project, story
-from tests.engine.pytested import pytested
+from tests.engine.pytested import cases, unittested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
 HALF = "\n\ndef half(a):\n    return a / 2\n"
@@ -21,7 +21,7 @@ criteria:
 ---
 # Review
 """
-TEST_HALF = "def test_half():\n    from calc import half\n\n    assert half(4) == 2\n"
+TEST_HALF = cases("", half="from calc import half\n\nself.assertEqual(half(4), 2)")
 
 
 def shown(project: Project, *words: str) -> tuple[int, str]:
@@ -37,7 +37,7 @@ def two_stories(tmp_path: Path, code: str, test: str, **settings: Any) -> Projec
     given = {"verify": {"unproved": "flag"}, "gates": {"spec": "auto", "qa": "human"}, **settings}
     given["proof"] = {"parts": "on", **settings.get("proof", {})}
     first = story("US-001", acceptanceCriteria=["Two numbers are multiplied"])
-    project = pytested(tmp_path, first, story("US-002", priority=2), **given)
+    project = unittested(tmp_path, first, story("US-002", priority=2), **given)
     project.play(
         stories={
             "US-001": [{"append": {"calc.py": code}, "write": {"tests/test_mul.py": test}}],
@@ -49,7 +49,7 @@ def two_stories(tmp_path: Path, code: str, test: str, **settings: Any) -> Projec
 
 
 def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_path: Path) -> None:
-    test = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
+    test = cases("", mul="from calc import mul\n\nself.assertEqual(mul(2, 3), 6)")
     project = two_stories(tmp_path, CODE, test)
 
     ended = project.loop()
@@ -73,9 +73,8 @@ def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_pa
 
 
 def test_the_review_waits_for_the_budget_at_most_and_what_was_not_tried_is_counted(tmp_path: Path) -> None:
-    test = ("import calc\nimport time\n\n\ndef test_mul():\n"
-            "    if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n        time.sleep(600)\n"
-            "    assert calc.mul(2, 3) == 6\n")  # fmt: skip
+    waits = "if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n    time.sleep(600)\n"
+    test = cases("import calc\nimport time", mul=f"{waits}self.assertEqual(calc.mul(2, 3), 6)")
     project = two_stories(tmp_path, CODE, test, proof={"budget_s": 2})
 
     ended = project.loop()

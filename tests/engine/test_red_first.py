@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,26 +11,36 @@ import pytest
 
 from tests.engine.building import build, story
 from tests.engine.judged import Files, Judged, Repository
-from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS, edited, pytested
+from tests.engine.pytested import (
+    CALC,
+    PYTEST,
+    PYTESTS,
+    TEST_FILE,
+    UNITTEST,
+    UNITTESTED,
+    UNITTESTS,
+    cases,
+    pytested,
+    unittested,
+)
 
-PYTEST = f"{sys.executable} -m pytest"
-BASE = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
 WITH_MUL = f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"
 MUL = {"calc.py": WITH_MUL}
-NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::test_mul"
-GOOD = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
-INSIDE = "def test_mul():\n    from calc import mul\n\n    assert mul(2, 3) == 6\n"
-BLIND = "def test_mul():\n    assert True\n"
-BY_NAME = "from calc import mul\n\n\ndef test_mul():\n    mul(2, 3)\n"
+NEW, TOLD = "tests/test_mul.py", "tests/test_mul.py::TestIt::test_mul"
+IS_SIX = "self.assertEqual(mul(2, 3), 6)"
+GOOD = cases(mul=IS_SIX)
+INSIDE = cases("", mul=f"from calc import mul\n\n{IS_SIX}")
+BLIND = cases("", mul="self.assertTrue(True)")
+BY_NAME = cases(mul="mul(2, 3)")
 INHERITED = {
-    "tests/base.py": "class Asks:\n    def test_it(self):\n        assert self.ask(2, 3) == 6\n",
-    NEW: "from base import Asks\n\nfrom calc import mul\n\n\nclass TestMul(Asks):\n    ask = staticmethod(mul)\n",
+    "tests/base.py": "class Asks:\n    def test_it(self):\n        self.assertEqual(self.ask(2, 3), 6)\n",
+    NEW: cases("from calc import mul\nfrom tests.base import Asks").replace("(unittest", "(Asks, unittest")
+    + "    ask = staticmethod(mul)\n",
 }
-OLD_IN_NEW_FILE = TESTS.replace("from calc import", "from calc import mul,") + (
-    "\n\ndef test_mul():\n    assert mul(2, 3) == 6\n\n\ndef test_name():\n    mul(1, 1)\n"
+OLD_IN_NEW_FILE = UNITTESTS.replace("import add", "import add, mul") + (
+    f"\n    def test_mul(self):\n        {IS_SIX}\n\n    def test_name(self):\n        mul(1, 1)\n"
 )
-GUARD = f"{GOOD}\n\ndef test_add():\n    from calc import add\n\n    assert add(1, 1) == 2\n"
-SAME = "from calc import sub\n\n\ndef test_same():\n    assert sub(2, 2) == 0\n"
+GUARD = cases("from calc import add, mul", mul=IS_SIX, add="self.assertEqual(add(1, 1), 2)")
 FLAG = {"unproved": "flag"}
 PROVED = {"number": 1, "tests": [TOLD]}
 RUNS = {"whole": 1, "narrowed": 1, "asked": {"candidate": 1, "red_first": 1}}
@@ -40,20 +49,20 @@ STORIES: dict[str, tuple[Files, Mapping[str, Any], str]] = {
     "a test that needs the code": ({**MUL, NEW: INSIDE}, PROVED, ""),
     "a test that imports what is new": ({**MUL, NEW: GOOD}, PROVED, ""),
     "a test that a class inherits": (
-        {**MUL, **INHERITED}, {"number": 1, "tests": ["tests/test_mul.py::TestMul::test_it"]}, ""),
+        {**MUL, **INHERITED}, {"number": 1, "tests": ["tests/test_mul.py::TestIt::test_it"]}, ""),
     "an edited test": (
-        {"calc.py": CALC.replace("a + b", "int(a) + int(b)"), **edited("add(1, 2) == 3", 'add("1", 2) == 3')},
-        {"number": 1, "tests": ["tests/test_calc.py::test_small"]}, ""),
+        {"calc.py": CALC.replace("a + b", "int(a) + int(b)"), TEST_FILE: UNITTESTS.replace("add(1, 2)", 'add("1", 2)')},
+        {"number": 1, "tests": [f"{TEST_FILE}::TestAdd::test_small"]}, ""),
     "a test that passes without the code": (
         {**MUL, NEW: BLIND}, {"number": 0, "blind": [TOLD]}, f"{TOLD} passes although mul() does nothing"),
     "a test that passes as soon as a name exists": (
         {**MUL, NEW: BY_NAME}, {"number": 0, "blind": [TOLD]}, f"{TOLD} passes although mul() does nothing"),
     "an old test whose file imports something new": (
         {**MUL, TEST_FILE: OLD_IN_NEW_FILE},
-        {"number": 1, "tests": [f"{TEST_FILE}::test_mul"], "blind": [f"{TEST_FILE}::test_name"]}, ""),
+        {"number": 1, "tests": [f"{TEST_FILE}::TestAdd::test_mul"], "blind": [f"{TEST_FILE}::TestAdd::test_name"]}, ""),
     "tests alone": (
-        {NEW: SAME}, {"number": 0, "blind": ["tests/test_mul.py::test_same"]},
-        "tests/test_mul.py::test_same passes without the story's code"),
+        {NEW: cases("from calc import sub", mul="self.assertEqual(sub(2, 2), 0)")}, {"number": 0, "blind": [TOLD]},
+        f"{TOLD} passes without the story's code"),
 }  # fmt: skip
 
 
@@ -67,7 +76,7 @@ def unproved(judged: Judged) -> list[str]:
 
 
 def test_a_test_that_fails_without_the_code_is_its_proof_and_any_other_is_named(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE, **FLAG)
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED, **FLAG)
     for name, (change, proved, said) in STORIES.items():
         judged = repository.judge(change)
         assert judged.failure == "", name
@@ -82,21 +91,22 @@ def test_a_test_that_fails_without_the_code_is_its_proof_and_any_other_is_named(
 
 
 def test_tests_beside_a_good_one_are_named_if_they_notice_nothing(tmp_path: Path) -> None:
-    others = {"true": "assert True", "guard": "import calc\n    assert calc.add(1, 1) == 2",
-              "name": "from calc import mul\n    mul(1, 1)"}  # fmt: skip
-    text = "".join(f"\n\ndef test_{name}():\n    {asks}\n" for name, asks in others.items())
-    judged = Repository(tmp_path, PYTEST, BASE, **FLAG).judge({**MUL, NEW: INSIDE + text})
-    true, guard, name = (f"tests/test_mul.py::test_{name}" for name in others)
+    asks = {"mul": "from calc import mul\n    assert mul(2, 3) == 6", "true": "assert True",
+            "guard": "import calc\n    assert calc.add(1, 1) == 2",
+            "name": "from calc import mul\n    mul(1, 1)"}  # fmt: skip
+    text = "\n\n".join(f"def test_{name}():\n    {body}\n" for name, body in asks.items())
+    judged = Repository(tmp_path, PYTEST, PYTESTS, **FLAG).judge({**MUL, NEW: text})
+    mul, true, guard, name = (f"tests/test_mul.py::test_{name}" for name in asks)
 
-    assert proof(judged) == {**PROVED, "blind": [true, guard, name]}
+    assert proof(judged) == {"number": 1, "tests": [mul], "blind": [true, guard, name]}
     said = "tests that prove nothing, as they pass although no function does anything"
     assert judged.warnings[-1] == f"{said}: {true}, {name}"
 
 
 def test_of_a_refactoring_no_test_fails_without_it_and_documents_change_no_code(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE, **FLAG)
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED, **FLAG)
     twice = {"calc.py": CALC.replace("return a + b", "total = a + b\n    return total")}
-    moved = {"sums.py": CALC, TEST_FILE: TESTS.replace("from calc", "from sums"), "calc.py": None}
+    moved = {"sums.py": CALC, TEST_FILE: UNITTESTS.replace("from calc", "from sums"), "calc.py": None}
     text = CALC.replace("b):\n", 'b):\n    """Two numbers."""\n', 1)
 
     assert unproved(repository.judge(twice, kind="refactor")) == []
@@ -109,7 +119,7 @@ def test_of_a_refactoring_no_test_fails_without_it_and_documents_change_no_code(
 
 
 def test_the_tests_of_a_project_in_a_folder_are_a_proof(tmp_path: Path) -> None:
-    below = {f"api/{name}": text for name, text in BASE.items()}
+    below = {f"api/{name}": text for name, text in PYTESTS.items()}
     repository = Repository(tmp_path, f"env -C api {PYTEST}", below, **FLAG)
     judged = repository.judge({"api/calc.py": WITH_MUL, f"api/{NEW}": GOOD})
 
@@ -122,30 +132,30 @@ def test_a_test_that_loops_forever_without_the_code_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr("ralphy.engine.lane_use.trial._LEAST_S", 1.0)
     code = "\n\ndef take(items):\n    items.pop()\n    return bool(items)\n"
-    asks = "from calc import take\n\n\ndef test_take():\n    items = [1, 2]\n    while take(items):\n        pass\n"
-    judged = Repository(tmp_path, PYTEST, BASE, **FLAG).judge({"calc.py": CALC + code, "tests/test_take.py": asks})
+    asks = cases("from calc import take", mul="items = [1, 2]\nwhile take(items):\n    pass")
+    judged = Repository(tmp_path, UNITTEST, UNITTESTED, **FLAG).judge({"calc.py": CALC + code, NEW: asks})
 
-    assert proof(judged) == {"number": 1, "tests": ["tests/test_take.py::test_take"]}
+    assert proof(judged) == PROVED
     assert unproved(judged) == []
 
 
 def test_where_no_code_can_be_made_hollow_no_test_is_said_to_prove_nothing(tmp_path: Path) -> None:
-    text = "import json\n\n\ndef test_rate():\n    assert json.load(open('rate.json'))['a'] == 1\n"
-    base = {"rate.json": '{"a": 1}\n', "tests/test_rate.py": text, "pyproject.toml": PYPROJECT}
-    repository = Repository(tmp_path, PYTEST, base, **FLAG)
-    change = {"rate.json": '{"a": 1, "b": 2}\n', "tests/test_more.py": text.replace("_rate", "_more")}
+    asks = "self.assertEqual(json.loads(open('rate.json').read())['a'], 1)"
+    base = {"rate.json": '{"a": 1}\n', "tests/__init__.py": "", "tests/test_rate.py": cases("import json", rate=asks)}
+    repository = Repository(tmp_path, UNITTEST, base, **FLAG)
+    change = {"rate.json": '{"a": 1, "b": 2}\n', "tests/test_more.py": cases("import json", more=asks)}
 
     assert repository.judge(change, kind="refactor").flags == ""
 
 
 def test_a_changed_snapshot_is_a_proof_of_the_test_that_reads_it(tmp_path: Path) -> None:
-    reads = ("from pathlib import Path\n\nfrom calc import add\n\n\ndef test_file():\n"
-             "    assert str(add(1, 1)) == Path(__file__).with_name('sum.txt').read_text()\n")  # fmt: skip
-    repository = Repository(tmp_path, PYTEST, {**BASE, "tests/test_file.py": reads, "tests/sum.txt": "2"}, **FLAG)
+    reads = cases("from pathlib import Path\n\nfrom calc import add",
+                  mul="self.assertEqual(str(add(1, 1)), Path('tests/sum.txt').read_text())")  # fmt: skip
+    repository = Repository(tmp_path, UNITTEST, {**UNITTESTED, NEW: reads, "tests/sum.txt": "2"}, **FLAG)
     three = CALC.replace("return a + b", "return 3 if a == b == 1 else a + b")
     judged = repository.judge({"calc.py": three, "tests/sum.txt": "3"})
 
-    assert proof(judged)["tests"] == ["tests/test_file.py::test_file"]
+    assert proof(judged)["tests"] == [TOLD]
 
 
 def test_a_check_that_names_no_tests_is_asked_as_a_whole(tmp_path: Path) -> None:
@@ -176,7 +186,7 @@ def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Pat
 
 def test_what_no_test_proves_goes_back_twice_and_lands_the_third_time_flagged(tmp_path: Path) -> None:
     stories = story("US-001"), story("US-002", priority=2)
-    project = pytested(tmp_path, *stories, verify={"unproved": "reject"})
+    project = unittested(tmp_path, *stories, verify={"unproved": "reject"})
     weak, red = {"write": {**MUL, NEW: BY_NAME}}, {"write": {"calc.py": "boom\n", NEW: BY_NAME}}
     project.play(stories={"US-001": [weak, red, weak, weak],
                           "US-002": [{"append": {"calc.py": "\n\ndef neg(a):\n    return -a\n"}}]})  # fmt: skip
@@ -214,20 +224,7 @@ def test_a_story_whose_tests_no_check_runs_lands_flagged_at_its_first_attempt(tm
 
 
 def test_off_asks_nobody(tmp_path: Path) -> None:
-    judged = Repository(tmp_path, PYTEST, BASE).judge({**MUL, NEW: BLIND})
+    judged = Repository(tmp_path, UNITTEST, UNITTESTED).judge({**MUL, NEW: BLIND})
 
     assert "red_first" not in judged.tests
     assert unproved(judged) == []
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-def test_node_tells_which_tests_are_red_first(tmp_path: Path) -> None:
-    tests = ("const {{ test }} = require('node:test');\nconst assert = require('node:assert');\n"
-             "const calc = require('../calc.js');\ntest('{}', () => assert.strictEqual({}, {}));\n")  # fmt: skip
-    code = "exports.add = (a, b) => a + b;\n"
-    base = {"calc.js": code, "tests/add.test.js": tests.format("adds", "calc.add(1, 2)", 3)}
-    change = {"calc.js": f"{code}exports.mul = (a, b) => a * b;\n",
-              "tests/mul.test.js": tests.format("multiplies", "calc.mul(2, 3)", 6)}  # fmt: skip
-
-    assert proof(Repository(tmp_path, "node --test", base, **FLAG).judge(change)) == {
-        "number": 1, "tests": ["multiplies"]}  # fmt: skip

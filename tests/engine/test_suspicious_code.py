@@ -9,24 +9,22 @@ import pytest
 
 from ralphy.git.objects import Objects
 from tests.engine.judged import Repository
-from tests.engine.pytested import CALC, PYPROJECT, TEST_FILE, TESTS
-from tests.engine.test_kept import PYTEST
+from tests.engine.pytested import CALC, UNITTEST, UNITTESTED, cases
 
-BASE = {"calc.py": CALC, TEST_FILE: TESTS, "pyproject.toml": PYPROJECT}
 STUB = {
     "calc.py": f"{CALC}\n\ndef mul(a, b):\n    raise NotImplementedError\n",
-    "tests/test_mul.py": "import pytest\n\nfrom calc import mul\n\n\ndef test_mul():\n"
-    "    with pytest.raises(NotImplementedError):\n        mul(2, 3)\n",
+    "tests/test_mul.py": cases(mul="with self.assertRaises(NotImplementedError):\n    mul(2, 3)"),
 }
 ENVIRONMENT = {
     "calc.py": f"import os\n\n{CALC}\n\ndef mul(a, b):\n    return a * b if os.environ.get('EXACT') else 0\n",
-    "tests/test_mul.py": "from calc import mul\n\n\ndef test_mul(monkeypatch):\n    monkeypatch.setenv('EXACT', '1')\n"
-    "    assert mul(2, 3) == 6\n",
+    "tests/test_mul.py": cases(
+        "import os\n\nfrom calc import mul", mul="os.environ['EXACT'] = '1'\nself.assertEqual(mul(2, 3), 6)"
+    ),
 }
 
 
 def test_what_cannot_be_honest_is_rejected_and_the_rest_is_said(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BASE)
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED)
 
     stub, asked = repository.judge(STUB), repository.judge(ENVIRONMENT)
 
@@ -38,7 +36,7 @@ def test_what_cannot_be_honest_is_rejected_and_the_rest_is_said(tmp_path: Path) 
 
 @pytest.mark.parametrize(("setting", "flags"), [("flag", "code that is made for its tests"), ("off", "")])
 def test_a_setting_decides(tmp_path: Path, setting: str, flags: str) -> None:
-    told = Repository(tmp_path, PYTEST, BASE, suspicious_code=setting).judge(STUB)
+    told = Repository(tmp_path, UNITTEST, UNITTESTED, suspicious_code=setting).judge(STUB)
 
     assert told.failure == ""
     assert (flags in told.flags) is True
@@ -47,7 +45,7 @@ def test_a_setting_decides(tmp_path: Path, setting: str, flags: str) -> None:
 
 def test_a_large_project_is_not_read_for_it(tmp_path: Path) -> None:
     many = {f"docs_of/part{n // 100}/page{n}.md": "A page.\n" for n in range(2_000)}
-    repository = Repository(tmp_path, PYTEST, {**BASE, **many})
+    repository = Repository(tmp_path, UNITTEST, {**UNITTESTED, **many})
     read, runs = Objects.read, []
 
     def counted(self: Objects, name: str) -> bytes | None:
