@@ -23,7 +23,7 @@ class Scene:
     """A loop whose agent has worked, has said so through a pipe, and now hangs."""
 
     def __init__(self, tmp_path: Path) -> None:
-        self.project = build(tmp_path, story("US-001"), story("US-002"))
+        self.project = build(tmp_path, story("US-001"))
         self._pipe = tmp_path / "pipe"
         os.mkfifo(self._pipe)
 
@@ -86,13 +86,13 @@ def test_a_signal_ends_the_loop_uses_no_attempt_and_the_work_is_kept(scene: Scen
     assert scene.end(scene.begin(), number)[0] == code
 
     assert is_gone(scene.hanging)
-    assert project.statuses() == {"US-001": "pending", "US-002": "pending"}
+    assert project.statuses() == {"US-001": "pending"}
     assert "src/us_001.py" not in project.code_files()
     assert_clean(project)
     assert project.outcomes() == [("US-001", "stopped")]
     (kept,) = project.refs("refs/ralphy/login/US-001")
     assert project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
-    assert project.loop(agents=2).runs == ["US-001", "US-002"]
+    assert project.loop(agents=1).runs == ["US-001"]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
 
 
@@ -105,7 +105,7 @@ def test_ctrl_c_while_a_check_runs_ends_the_check_and_keeps_the_work(scene: Scen
     assert is_gone(scene.hanging)
     assert_clean(project)
     assert project.git("show", "refs/ralphy/login/US-001/attempt-1:src/us_001.py") == "WORKS = 1"
-    assert project.loop(agents=2).runs == ["US-001", "US-002"]
+    assert project.loop(agents=1).runs == ["US-001"]
 
 
 @pytest.mark.fault("P15")
@@ -118,9 +118,9 @@ def test_folders_that_a_killed_loop_left_in_tmp_are_gone_after_the_next(scene: S
     of_others = folder / f"ralphy-reports-{'0' * 12}-1-x"
     of_others.mkdir()
 
-    code, _ = scene.project.call("loop", "login")
+    code, _ = scene.project.call("loop", "login", "--max-iterations", "1")
 
-    assert code == ExitCode.WAITING
+    assert code == ExitCode.BUDGET
     assert list(folder.glob("ralphy-*")) == [of_others]
 
 
@@ -130,11 +130,11 @@ def test_a_second_ctrl_c_at_once_loses_nothing_either(scene: Scene) -> None:
     os.killpg(process.pid, signal.SIGINT)
     scene.end(process, signal.SIGINT)
 
-    ended = scene.project.loop()
+    ended = scene.project.loop(agents=1)
 
     assert is_gone(scene.hanging)
-    assert ended.runs == ["US-001", "US-002", "qa"]
-    assert scene.project.landed() == ["login/US-001", "login/US-002"]
+    assert ended.runs == ["US-001"]
+    assert scene.project.landed() == ["login/US-001"]
     assert_clean(scene.project)
 
 
@@ -146,14 +146,14 @@ def test_kills_in_one_story_cost_no_attempt_and_lose_no_work(scene: Scene) -> No
         assert scene.end(scene.begin_again(), signal.SIGKILL)[0] == -signal.SIGKILL
         assert is_gone(scene.hanging)
 
-    ended = project.loop(agents=2)
+    ended = project.loop(agents=1)
 
-    assert ended.runs == ["US-001", "US-002"]
+    assert ended.runs == ["US-001"]
     assert project.outcomes()[:3] == [*[("US-001", "died")] * 2, ("US-001", "succeeded")]
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
     assert project.git("show", f"{project.branch}:src/us_001.py").splitlines() == ["PART = 1"] * 3
     assert "Ralphy or the machine died" in project.prompts("story-US-001")[1]
-    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.landed() == ["login/US-001"]
     assert_clean(project)
 
 
@@ -183,9 +183,9 @@ def test_what_was_kept_is_resumed_after_the_journal_was_wiped_too(scene: Scene) 
         recover(workspace)
     (project.repo / ".git" / "ralphy" / "journal.jsonl").unlink()
 
-    project.loop(agents=2)
+    project.loop(agents=1)
 
-    assert [run["mode"] for run in project.journal("run")][:2] == ["resume", "fresh"]
+    assert [run["mode"] for run in project.journal("run")] == ["resume"]
     assert project.journal("run")[0]["deaths"] == 1
     assert "src/half.py" in project.files_of(project.commit_of("US-001"))
 
@@ -204,8 +204,8 @@ def test_an_interruption_is_one_also_where_the_run_cannot_be_cleared_up(
     assert code == ExitCode.INTERRUPTED
     assert "could not be cleared up now" in said
     lock.unlink()
-    assert scene.project.loop().code == ExitCode.WAITING
-    assert scene.project.landed() == ["login/US-001", "login/US-002"]
+    scene.project.loop(agents=1)
+    assert scene.project.landed() == ["login/US-001"]
 
 
 @pytest.mark.fault("P15", "G16")
@@ -221,7 +221,7 @@ def test_what_a_person_changes_in_git_after_a_kill_stands(scene: Scene) -> None:
     project.git("stash", "push", "--quiet", "--", "src/base.py")
     stashed = project.git("stash", "list")
 
-    project.loop(agents=2)
+    project.loop(agents=1)
 
     assert project.git("config", "alias.st") == "status"
     assert (git_dir / "hooks" / "pre-push").exists()
@@ -229,5 +229,5 @@ def test_what_a_person_changes_in_git_after_a_kill_stands(scene: Scene) -> None:
     assert project.git("stash", "list") == stashed != ""
     assert "evil" not in (git_dir / "config").read_text()
     assert "refs/heads/evil" not in project.refs("refs/heads")
-    assert project.landed() == ["login/US-001", "login/US-002"]
+    assert project.landed() == ["login/US-001"]
     assert_clean(project)

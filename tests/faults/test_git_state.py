@@ -231,7 +231,7 @@ def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_p
     commands = [command.format(repo=tmp_path / "repo") for command, _ in OUTSIDE.values()]
     project, before = owned(tmp_path, *(works(run=sh(command)) for command in commands))
 
-    ended = project.loop()
+    ended = project.loop(agents=len(OUTSIDE) + 1)
 
     found = " ".join(changed(before, world_of(project)))
     for number, (_, path) in enumerate(OUTSIDE.values(), start=1):
