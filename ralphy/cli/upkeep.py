@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
 
 import click
 
@@ -15,9 +14,8 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.engine import housekeeping
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
-from ralphy.files.tree_walk import remove, size_of
 from ralphy.git.run_lock import Lock
-from ralphy.lanes.lanes_folder import abandoned, lanes_folder
+from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import LaneFacts, Pool
 from ralphy.text.durations import span
 
@@ -38,7 +36,7 @@ def gc(call: Invocation, dry_run: bool) -> int:
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
         stale = housekeeping.look(checkout, config, pool, time.time())
         files = {kind: [*map(str, paths)] for kind, paths in stale.files.items()}
-        names, lanes = [ref for ref, _ in stale.refs], [name for name, _ in stale.lanes]
+        names, lanes = [ref for ref, _ in stale.refs], [*(name for name, _ in stale.lanes), *map(str, stale.worktrees)]
         value = {"dry_run": dry_run, "refs": names, "refs_kept": stale.kept_refs, "files": files, "lanes": lanes}
         if dry_run:
             would = [*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]
@@ -57,22 +55,15 @@ def gc(call: Invocation, dry_run: bool) -> int:
 @click.command("lanes")
 @click.option("--rm", "removed", multiple=True, metavar="NAME", help="Delete this lane; repeatable.")
 @click.option("--all", "is_all", is_flag=True, help="Delete all unused lanes.")
-@click.option("--prune", "prunes", is_flag=True, help="Delete the lanes of all checkouts that no longer exist.")
-@click.option("--dry-run", "-n", is_flag=True, help="With --prune: show what would be deleted; change nothing.")
 @with_options
-def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool, dry_run: bool) -> int:
-    """Lists those of this checkout and of removed worktrees, with size and current user. A lane is a working tree that
-    Ralphy keeps outside the checkout. Deleting one loses nothing: the next run fills a new one. Lanes in use stay.
-    --prune looks at the lanes of all checkouts, and touches none whose checkout exists.
+def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
+    """Lists those of this checkout, with size and current user. A lane is a working tree that Ralphy keeps outside the
+    checkout. Deleting one loses nothing: the next run fills a new one. Lanes in use stay.
     """
-    if bool(removed) + is_all + prunes > 1:
-        raise InvalidInput("use one of --rm, --all and --prune", hint="--all deletes every unused lane")
-    if dry_run and not prunes:
-        raise InvalidInput("--dry-run goes with --prune")
+    if removed and is_all:
+        raise InvalidInput("use one of --rm and --all", hint="--all deletes every unused lane")
     repository = call.repository()
     folder = lanes_folder(repository, call.settings().config.lanes, os.environ)
-    if prunes:
-        return _prune(call, folder, dry_run=dry_run)
     pool = Pool(repository, folder, None, "moderate")
     try:
         found = pool.listed()
@@ -86,26 +77,6 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool, prunes: bool
     gone = {lane.name for lane in found} - {lane.name for lane in left}
     said = _listing(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
     return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
-
-
-def _prune(call: Invocation, folder: Path, *, dry_run: bool) -> int:
-    """Delete the lanes whose checkout is gone."""
-    rows: list[dict[str, object]] = []
-    said, freed = [], 0
-    for one in abandoned(folder):
-        size = size_of(one.folder)
-        if not one.why_kept and not dry_run:
-            remove(one.folder, folder)
-        left = size_of(one.folder)
-        verb = "kept" if one.why_kept or (left and not dry_run) else "would delete" if dry_run else "deleted"
-        why = f" ({one.why_kept})" if one.why_kept else ""
-        said.append(f"{verb}: {one.folder}, {size / _MB:,.0f} MB, of {one.checkout}{why}")
-        rows.append({"folder": str(one.folder), "checkout": one.checkout, "bytes": size,
-                     "deleted": verb == "deleted", "why_kept": one.why_kept or None})  # fmt: skip
-        freed += size - left
-    said.append(f"{freed / _MB:,.0f} MB freed" if freed else "" if said else "no lanes of deleted checkouts")
-    return call.output.answer("lanes", [line for line in said if line], folder=str(folder), dry_run=dry_run,
-                              pruned=rows, freed_bytes=freed)  # fmt: skip
 
 
 def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
@@ -130,5 +101,4 @@ def _row(lane: LaneFacts, now: float) -> str:
     work = f"{lane.feature}/{lane.story}".rstrip("/") or ("of all lanes" if lane.name == "caches" else "unused")
     parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []
-    parts += ["its worktree was removed"] if lane.is_left_over else []
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

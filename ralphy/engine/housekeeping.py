@@ -23,7 +23,7 @@ from ralphy.files.tree_walk import children, remove, size_of, walk
 from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.run_lock import holder
-from ralphy.lanes.lanes_folder import lanes_folder
+from ralphy.lanes.lanes_folder import lanes_folder, of_removed_worktrees
 from ralphy.lanes.pool import LaneFacts, Pool
 from ralphy.pipeline.life import Life
 
@@ -42,7 +42,8 @@ _FIELDS = "%(refname)%09%(objectname)%09%(committerdate:unix)"
 @dataclass(frozen=True, slots=True)
 class Stale:
     """What may go: refs with their ids, those of `merged` features and others that are `spent`; folders or files by
-    their kind; features that need no line in `info/exclude`; lanes, each with the reason if a person should hear it."""
+    their kind; features that need no line in `info/exclude`; lanes, each with the reason if a person should hear it,
+    and the folders of those of removed worktrees."""
 
     merged: tuple[tuple[str, str], ...] = ()
     spent: tuple[tuple[str, str], ...] = ()
@@ -50,6 +51,7 @@ class Stale:
     files: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     excluded: tuple[Feature, ...] = ()
     lanes: tuple[tuple[str, str], ...] = ()
+    worktrees: tuple[Path, ...] = ()
 
     @property
     def refs(self) -> tuple[tuple[str, str], ...]:
@@ -96,7 +98,8 @@ def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Stale:
     }
     kept_refs = sum(len(row) == 3 for row in rows) - len(done) - len(spent)
     lanes = tuple(_lanes(pool.listed(), features, config))
-    return Stale(tuple(done), spent, kept_refs, files, tuple(excluded), lanes)
+    worktrees = tuple(of_removed_worktrees(repository, pool.folder.parent))
+    return Stale(tuple(done), spent, kept_refs, files, tuple(excluded), lanes, worktrees)
 
 
 def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config) -> list[tuple[str, str]]:
@@ -109,7 +112,7 @@ def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config
         if lane.bytes > most << 30:
             held = f"lane {lane.name} held {lane.bytes / (1 << 30):.1f} GB, more than lanes.max_gb ({most})"
             found.append((lane.name, f"{held}: it was removed, and is made again when needed"))
-        elif lane.is_left_over or not is_needed:
+        elif not is_needed:
             found.append((lane.name, ""))
     return found
 
@@ -125,9 +128,11 @@ def _let_go(repository: Repository, pool: Pool, stale: Stale) -> int:
     for feature in stale.excluded:
         unexclude(repository, feature)
     files = [path for paths in stale.files.values() for path in paths]
-    freed = sum(map(size_of, files))
+    freed = sum(map(size_of, (*files, *stale.worktrees)))
     for path in files:
         remove(path, below=repository.root)
+    for folder in stale.worktrees:
+        remove(folder)
     return freed + pool.let_go([name for name, _ in stale.lanes])
 
 
@@ -138,7 +143,10 @@ def prune(repository: Repository, pool: Pool, stale: Stale) -> Swept:
     why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
                   ("prune", f"--expire={_EXPIRE}"))  # fmt: skip
     freed += max(0, before - _bytes_of_objects(repository))
-    counts = {**{kind: len(paths) for kind, paths in stale.files.items()}, "lanes": len(stale.lanes)}
+    counts = {
+        **{kind: len(paths) for kind, paths in stale.files.items()},
+        "lanes": len(stale.lanes) + len(stale.worktrees),
+    }
     return Swept(len(stale.refs), counts, freed, loose_objects(repository), why)
 
 

@@ -19,7 +19,7 @@ from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import LaneSandbox
-from ralphy.lanes.lanes_folder import CACHES, checkout_of, forget_owner, of_removed_worktrees, repository_of
+from ralphy.lanes.lanes_folder import CACHES, checkout_folder, repository_folder
 from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
@@ -32,10 +32,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
     """A lane as it lies on the disk, or the caches that all of them use. `since` is a time of the clock, `pid` who uses
-    it now, 0 if nobody does.
-
-    One of a worktree that was removed is named WORKTREE/NAME.
-    """
+    it now, 0 if nobody does."""
 
     name: str
     since: float
@@ -44,11 +41,6 @@ class LaneFacts:
     story: str
     kept: str
     pid: int
-
-    @property
-    def is_left_over(self) -> bool:
-        """Is it one of a worktree that was removed?"""
-        return "/" in self.name
 
 
 class Pool:
@@ -62,9 +54,9 @@ class Pool:
         self, repository: Repository, folder: Path, bwrap: str | None, level: str, *, control: Iterable[str] = (),
         objects: Objects | None = None,
     ) -> None:  # fmt: skip
-        self.folder = folder.expanduser().absolute() / checkout_of(repository).folder_name
+        self.folder = folder.expanduser().absolute() / checkout_folder(repository)
         # Those of all agents and checks of the repository, in place of the person's.
-        self.caches = self.folder.with_name(repository_of(repository).folder_name) / CACHES
+        self.caches = self.folder.with_name(repository_folder(repository)) / CACHES
         self._repository = repository
         self._bwrap, self._level = bwrap, level
         self._control = tuple(control)
@@ -98,7 +90,7 @@ class Pool:
                            machine or Machine(r.env, self.caches), view)  # fmt: skip
 
     def listed(self) -> list[LaneFacts]:
-        """All lanes that are there, by name; those of removed worktrees, too."""
+        """All lanes that are there, by name."""
         return [self._facts(name, home) for name, home in sorted(self._homes().items())]
 
     def let_go(self, names: Iterable[str]) -> int:
@@ -113,18 +105,14 @@ class Pool:
                 before = size_of(homes[name])
                 remove(homes[name], self.folder.parent)
                 freed += before - size_of(homes[name])
-        if not any(home.parent == self.folder for home in self._homes().values()):
-            forget_owner(self.folder)
         return freed
 
     def _homes(self) -> dict[str, Path]:
         """Where the lanes lie, by name."""
-        left = of_removed_worktrees(self._repository, self.folder.parent)
-        return {f"{worktree}{found.name}": folder / found.name
-                for worktree, folder in (("", self.folder), *((f"{name}/", at) for name, at in left.items()))
-                for found in (children(self.folder.parent, folder) if folder.is_dir() else ())
-                if found.is_folder and _NAME.fullmatch(found.name)
-                } | ({CACHES: self.caches} if self.caches.is_dir() else {})  # fmt: skip
+        there = children(self.folder.parent, self.folder) if self.folder.is_dir() else []
+        lanes = [found.name for found in there if found.is_folder and _NAME.fullmatch(found.name)]
+        caches = {CACHES: self.caches} if self.caches.is_dir() else {}
+        return {name: self.folder / name for name in lanes} | caches
 
     def _user_of_any(self) -> object:
         """Who uses a lane of any checkout, and so the caches."""
@@ -137,9 +125,7 @@ class Pool:
 
     def _lock(self, name: str) -> Path:
         """The file of a lane's lock; it lies in the repository, and is there whatever becomes of the lane."""
-        worktree, _, lane = name.rpartition("/")
-        state = self._repository.checkout_dir
-        return (state.with_name(f"worktree-{worktree}") if worktree else state) / "lanes" / lane
+        return self._repository.checkout_dir / "lanes" / name
 
     def close(self) -> None:
         """Give the locks back. The lanes stay."""
@@ -165,14 +151,12 @@ class Pool:
     def _make_caches(self) -> None:
         self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.caches.parent.chmod(0o700)
-        repository_of(self._repository).note(self.caches.parent)
 
     def _make_folder(self) -> None:
         try:
             for folder in (self.folder.parent, self.folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)
-            checkout_of(self._repository).note(self.folder)
         except OSError as error:
             if isinstance(full := as_problem(error), DiskFull):
                 raise full from error

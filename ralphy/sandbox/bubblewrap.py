@@ -22,7 +22,7 @@ from pathlib import Path
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
 from ralphy.processes.command import FILTER_AT, Command, NotStarted
-from ralphy.sandbox.machine import Machine, Mounts, apart_from, options, own_devices
+from ralphy.sandbox.machine import Machine, Mounts, options, outside_of, own_devices
 from ralphy.sandbox.syscall_filter import syscall_filter
 
 FORWARD = Path(__file__).with_name("forward.py")
@@ -217,9 +217,9 @@ def _system() -> Iterator[str]:
 def _surroundings(view: View) -> Iterator[str]:
     """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
     yield from (*own_devices(), "--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
-    for path in apart_from(view.writable, view.readable):
+    for path in outside_of(view.writable, view.readable):
         yield from _read_only(path)
-    for path in apart_from(view.writable, view.writable):
+    for path in outside_of(view.writable, view.writable):
         yield from ("--bind-try", str(path), str(path))
     for name, target in view.links:
         yield from ("--symlink", str(target), str(name))

@@ -110,8 +110,8 @@ class Machine:
         found |= self._caches() | hidden
         if self.agent:
             found |= _agents(self.agent)
-        found |= {at: Mount(at) for at in _real(apart_from(self.writable, (*self._of_tmp(), *self.readable)))}
-        found |= {at: Mount(at, is_writable=True) for at in _real(apart_from(self.writable, self.writable))}
+        found |= {at: Mount(at) for at in _real(outside_of(self.writable, (*self._of_tmp(), *self.readable)))}
+        found |= {at: Mount(at, is_writable=True) for at in _real(outside_of(self.writable, self.writable))}
         mounts = dict[Path, Mount]()
         for at, mount in sorted(found.items(), key=lambda one: len(one[0].parts)):
             if mount is not hidden.get(at) or shows(mounts, at):
@@ -230,7 +230,7 @@ def _entries(folder: Path, but: Iterable[str]) -> Iterator[Path]:
         yield from (at for at in sorted(folder.iterdir()) if at.name not in but and (at.is_dir() or at.is_file()))
 
 
-def apart_from(writable: Iterable[Path], paths: Iterable[Path]) -> Iterator[Path]:
+def outside_of(writable: Iterable[Path], paths: Iterable[Path]) -> Iterator[Path]:
     """The paths on whose way nothing can be written by an agent."""
     theirs = list(_real(writable))
 
