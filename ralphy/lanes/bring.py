@@ -1,4 +1,4 @@
-"""What the checkout has and Git ignores, and a lane needs: dependencies, `.env`, local databases, other small files.
+"""What the checkout has and Git ignores, and a lane needs: dependencies, and small files as `.env`.
 
 Git says which paths it ignores; `lanes.bring` says which of them come along. They are copied: a write in a lane never
 reaches the original. In a sandbox, the folders of dependencies can be bound read-only instead.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ from ralphy.files.disk_space import problem_said
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import remove, size_of, walk
 from ralphy.git.commands import require_plain_rules
-from ralphy.lanes.ignored import AUTO, SCENARIOS, Kind, dependency_folder, kind_of, matches
+from ralphy.lanes.changes_in_lane import is_within
+from ralphy.lanes.ignored import AUTO, SCENARIOS, dependency_folder, is_dependency, is_leftover
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.mount_points import make_mount_point
 
@@ -38,7 +40,6 @@ _MOST_SAID = 10
 _MANIFEST = "brought.json"
 _OF_VITE = ".vite-temp"
 _SCRATCH = (".cache", ".vite", _OF_VITE, ".vitest")
-_WILD = re.compile(r"[*?\[]")
 _COPY = ("cp", "-a", *(("--reflink=auto",) if sys.platform == "linux" else ()), "--")
 
 
@@ -47,13 +48,7 @@ class Brought:
     """An ignored file or folder of the checkout that comes along."""
 
     path: str
-    kind: Kind
-    is_folder: bool
-
-    @property
-    def is_dependency(self) -> bool:
-        """Is it a folder of dependencies, which can be shown in place of a copy?"""
-        return self.is_folder and self.kind is Kind.DEPENDENCY
+    is_dependency: bool  # a folder that can be shown in place of a copy
 
 
 def found(
@@ -62,21 +57,28 @@ def found(
     """(what a lane of this repository takes along, by path; sentences for a person about what it does without). Caches,
     logs and the like are not worth a sentence.
 
-    `patterns` are those of `lanes.bring`; `most_bytes` bounds the whole: dependencies have the first claim.
+    `patterns` are those of `lanes.bring`; `most_bytes` bounds the whole: what they name comes first, then dependencies.
     """
     if not patterns:
         return [], []
     own, root = (f"{features_dir}/", ".ralphy/", ".git/"), repository.root
     rows = [path for path in _ignored(repository) if path in SCENARIOS or not f"{path.rstrip('/')}/".startswith(own)]
-    rows, left = _gathered(repository, rows), dict[str, str]()
-    kinds = {row.rstrip("/"): kind_of(root, row) for row in rows if AUTO in patterns}
-    for pattern in (one for one in patterns if one != AUTO):
-        hits = _named(root, rows, pattern)
-        kinds |= dict.fromkeys(hits, Kind.NAMED)
-        left |= {} if hits else {pattern: "matches nothing that Git ignores here"}
-    wanted = {path: kind for path, kind in kinds.items() if kind is not Kind.LEFTOVER}
-    left |= {path: why for path, kind in wanted.items() if (why := _why_not(root, path, kind))}
-    come = _within(root, [(kind, path) for path, kind in wanted.items() if path not in left], most_bytes, left)
+    rows = _gathered(repository, rows)
+    named = {pattern: _named(root, rows, pattern) for pattern in patterns if pattern != AUTO}
+    left = {pattern: "matches nothing that Git ignores here" for pattern, hits in named.items() if not hits}
+    usual = [row for row in rows if not is_leftover(root, row)] if AUTO in patterns else []
+    dependencies = [row.rstrip("/") for row in usual if is_dependency(root, row)]
+    wanted = dict.fromkeys([*chain.from_iterable(named.values()), *dependencies])
+    others = [path for path in (row.rstrip("/") for row in usual) if path not in wanted]
+    come = []
+    for path in (*wanted, *others):
+        why = _why_not(root, path, is_wanted=path in wanted)
+        size = 0 if why else size_of(root / path)
+        if why or size > most_bytes:
+            left[path] = why or f"{size / _MB:,.0f} MB: more than the rest of lanes.max_gb"
+        else:
+            most_bytes -= size
+            come.append(Brought(path, (root / path).is_dir() and is_dependency(root, f"{path}/")))
     return sorted(come, key=lambda one: one.path), _said(left)
 
 
@@ -103,55 +105,35 @@ def _gathered(repository: Repository, rows: Sequence[str]) -> list[str]:
 
 
 def _named(root: Path, rows: Sequence[str], pattern: str) -> list[str]:
-    """What a glob names, in ignored folders too."""
+    """What a glob names of what Git ignores, in ignored folders too: the topmost of it. One without a slash names what
+    has that name anywhere."""
+    glob = pattern.strip("/")
+    if "/" not in glob:
+        return [row.rstrip("/") for row in rows if fnmatchcase(PurePath(row).name, glob)]
+    paths = (str(path.relative_to(root)) for path in root.glob(f"{glob}/*" if glob.endswith("/**") else glob))
     hits = list[str]()
-    for row in rows:
-        path = row.rstrip("/")
-        hits += [path] if matches(pattern, path) else _inside(root, row, pattern)
+    for path in sorted(path for path in paths if is_within(path, [row.rstrip("/") for row in rows])):
+        hits += [] if is_within(path, hits) else [path]
     return hits
 
 
-def _inside(root: Path, row: str, pattern: str) -> list[str]:
-    """What a glob names in an ignored folder: the topmost of it."""
-    fixed = _WILD.split(pattern)[0]
-    if not row.endswith("/") or "/" not in pattern.strip("/") or not (row.startswith(fixed) or fixed.startswith(row)):
-        return []
-    hits, entered = list[str](), set[str]()
-    for one in walk(root / row, entered):
-        if matches(pattern, row + one.path):
-            hits.append(row + one.path)
-            entered.add(one.path)
-    return hits
-
-
-def _why_not(root: Path, path: str, kind: Kind) -> str:
-    """Why a path stays, by `lstat` alone: of what is nothing in particular, small files come along. A link out of the
-    checkout would lead a write out of it."""
+def _why_not(root: Path, path: str, *, is_wanted: bool) -> str:
+    """Why a path stays, without a look into it: of what nobody named and is no dependency, small files come along.
+    What leads out of the checkout would lead a write out of it."""
     try:
-        mode = os.lstat(root / path).st_mode
+        mode, real = os.lstat(root / path).st_mode, (root / path).resolve()
     except OSError as error:
         return str(error.strerror).lower()
-    if stat.S_ISLNK(mode) and not (root / path).resolve().is_relative_to(root.resolve()):
-        return f"a link out of the checkout, to {(root / path).readlink()}"
+    if not real.is_relative_to(root.resolve()):
+        return f"a link out of the checkout, to {real}"
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
         return "a socket, FIFO or device"
-    if kind is not Kind.OTHER:
+    if is_wanted:
         return ""
     if stat.S_ISDIR(mode):
         return "add it to lanes.bring if the checks need it"
     size = size_of(root / path)
     return f"{size / _MB:,.0f} MB: add it to lanes.bring if the checks need it" if size > _MOST_OF_A_FILE else ""
-
-
-def _within(root: Path, wanted: Sequence[tuple[Kind, str]], most: int, left: dict[str, str]) -> Iterator[Brought]:
-    """What fits: what the globs name first, then dependencies, small before large. What does not is put into `left`."""
-    sizes = {path: size_of(root / path) for _, path in wanted}
-    for kind, path in sorted(wanted, key=lambda one: (one[0].value, sizes[one[1]], one[1])):
-        if sizes[path] > most:
-            left[path] = f"{sizes[path] / _MB:,.0f} MB: more than the rest of lanes.max_gb"
-        else:
-            most -= sizes[path]
-            yield Brought(path, kind, (root / path).is_dir() and not (root / path).is_symlink())
 
 
 def _said(left: Mapping[str, str]) -> list[str]:

@@ -1,28 +1,13 @@
-"""What an ignored path is, by its name and place: dependencies, a cache, a database; and the globs of `lanes.bring`."""
+"""What a path that Git ignores is, by its name and place: dependencies, or left over by a tool."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from enum import Enum
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 AUTO = "auto"
 SCENARIOS = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehearsal.json")  # the rehearsal agent's
-
-
-class Kind(Enum):
-    """What an ignored path is; its number is its claim on the room: the lowest comes first."""
-
-    NAMED = 0  # listed in lanes.bring
-    DEPENDENCY = 1
-    ENVIRONMENT = 2
-    DATABASE = 3
-    OTHER = 4
-    LEFTOVER = 9  # a cache, what a build makes, a log, what is temporary, an editor's: it stays
-
 
 _DEPENDENCIES = frozenset([".venv", "venv", "node_modules", "vendor", ".bundle", "bower_components", ".yarn",
                            "__pypackages__", ".dart_tool", ".terraform", "Pods", ".pixi"])  # fmt: skip
@@ -39,20 +24,18 @@ _LEFTOVER = re.compile(
     r"\.log(?:\.[^/]*)?$|^logs?$|^nohup\.out$|\.(?:sw[op]|pid|sock)$|~$"
     r"|^(?:tmp|temp|\.tmp|\.idea|\.vscode|\.vs|\.zed|\.fleet|\.DS_Store|Thumbs\.db)$"
 )
-_DATABASE = re.compile(r"\.(?:sqlite3?|db3?|duckdb)(?:-(?:wal|shm|journal))?$", re.I)
 
 
-def kind_of(root: Path, row: str) -> Kind:
-    """What an ignored path of the checkout is; a folder ends with a slash."""
+def is_leftover(root: Path, row: str) -> bool:
+    """Is an ignored path a cache, what a build makes, a log, temporary, or an editor's? A folder ends with a slash."""
     parts = row.rstrip("/").split("/")
-    if dependency_folder(root, row) or any(part.endswith(".egg-info") for part in parts):
-        return Kind.DEPENDENCY
-    name = parts[-1]
-    if not _CACHES.isdisjoint(parts) or _CACHE_NAME.search(name) or any(map(_LEFTOVER.search, parts)):
-        return Kind.LEFTOVER
-    if name.startswith(".env"):
-        return Kind.ENVIRONMENT
-    return Kind.DATABASE if _DATABASE.search(name) else Kind.OTHER
+    is_cache = not _CACHES.isdisjoint(parts) or _CACHE_NAME.search(parts[-1]) or any(map(_LEFTOVER.search, parts))
+    return bool(is_cache) and not is_dependency(root, row)
+
+
+def is_dependency(root: Path, row: str) -> bool:
+    """Is it a folder of dependencies, or in one?"""
+    return bool(dependency_folder(root, row)) or any(part.endswith(".egg-info") for part in row.rstrip("/").split("/"))
 
 
 def dependency_folder(root: Path, row: str) -> str:
@@ -73,18 +56,3 @@ def _holds_packages(root: str, path: str, name: str) -> bool:
     if name == "deps":
         return os.path.lexists(f"{root}/{path}/../mix.exs")
     return os.path.lexists(f"{root}/{path}/pyvenv.cfg")
-
-
-def matches(pattern: str, path: str) -> bool:
-    """Does a glob name a relative path? One without a slash names what has that name anywhere; only `**` goes beyond a
-    slash."""
-    parts = pattern.strip("/").split("/")
-    return _match(path.split("/"), parts if len(parts) > 1 else ["**", *parts])
-
-
-def _match(names: Sequence[str], parts: Sequence[str]) -> bool:
-    if not names or not parts:
-        return not names and not parts
-    if parts[0] != "**":
-        return fnmatchcase(names[0], parts[0]) and _match(names[1:], parts[1:])
-    return len(parts) == 1 or _match(names, parts[1:]) or _match(names[1:], parts)

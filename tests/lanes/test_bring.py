@@ -12,7 +12,7 @@ import pytest
 
 from ralphy.git.commands import discover
 from ralphy.lanes.bring import Brought, bring, found, scratch
-from ralphy.lanes.ignored import AUTO, Kind, matches
+from ralphy.lanes.ignored import AUTO
 from tests.conftest import RunGit
 
 IGNORED = """\
@@ -97,9 +97,7 @@ DEFAULT = [".env", ".venv", "_version.py", "local.sqlite3", "repo.egg-info", "we
 def test_the_default_takes_what_checks_need_and_no_cache_log_or_feature(checkout: Path) -> None:
     brought = looked(checkout)
     assert names(brought) == DEFAULT
-    kinds = {one.path: one.kind for one in brought}
-    assert kinds[".venv"] is Kind.DEPENDENCY
-    assert kinds[".env"] is Kind.ENVIRONMENT
+    assert [one.path for one in brought if one.is_dependency] == [".venv", "repo.egg-info", "web/node_modules"]
     assert not any(one.path.startswith(("docs", ".ralphy", ".git/")) for one in brought)
     assert left_behind(checkout) == ["data is not copied into lanes: add it to lanes.bring if the checks need it"]
 
@@ -114,8 +112,7 @@ def test_the_scenario_of_a_rehearsal_comes_along(checkout: Path, name: str) -> N
 def test_a_virtual_environment_may_have_any_name(checkout: Path) -> None:
     write(checkout / "build" / "py311" / "pyvenv.cfg", "")
     write(checkout / "local" / "pyvenv.cfg", "")
-    assert "local" in names(looked(checkout))
-    assert next(one.kind for one in looked(checkout) if one.path == "local") is Kind.DEPENDENCY
+    assert [one.is_dependency for one in looked(checkout) if one.path == "local"] == [True]
     assert "build" not in names(looked(checkout))
 
 
@@ -129,6 +126,7 @@ def test_a_folder_of_dependencies_with_tracked_files_comes_in_parts(checkout: Pa
 def test_globs_replace_the_default_and_nothing_is_taken_for_none(checkout: Path) -> None:
     assert names(looked(checkout, ".env", "data/deep/*.json")) == [".env", "data/deep/two.json"]
     assert names(looked(checkout, AUTO, "build/")) == sorted([*DEFAULT, "build"])
+    assert [one.is_dependency for one in looked(checkout, ".venv", "_version.py")] == [True, False]
     assert found(discover(checkout), "docs/features", ()) == ([], [])
 
 
@@ -138,13 +136,16 @@ def test_a_glob_that_names_nothing_is_said(checkout: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(("pattern", "path", "is_named"), [
-    (".env*", "web/.env.local", True), ("/.env", "web/.env", True), ("data/*.json", "data/x/y.json", False),
-    ("data/**", "data/x/y.json", True), ("**/x/*.json", "x/y.json", True), ("data/[ab].txt", "data/b.txt", True),
-    ("data/[!ab].txt", "data/b.txt", False), ("a.c", "abc", False), ("data/[.txt", "data/[.txt", True),
+@pytest.mark.parametrize(("pattern", "named"), [
+    (".env*", [".env", "web/.env.local"]), ("/.env", [".env"]), ("data/*.json", ["data/one.json"]),
+    ("data/**", ["data/[.txt", "data/b.txt", "data/deep", "data/one.json"]),
+    ("**/deep/*.json", ["data/deep/two.json"]), ("data/[ab].txt", ["data/b.txt"]), ("data/[!ab].txt", ["data/[.txt"]),
+    ("src/*", []), ("../*", []), ("data/d*/", ["data/deep"]),
 ])  # fmt: skip
-def test_globs_are_those_of_a_gitignore(pattern: str, path: str, is_named: bool) -> None:
-    assert matches(pattern, path) is is_named
+def test_a_glob_names_what_git_ignores_the_topmost_of_it(checkout: Path, pattern: str, named: list[str]) -> None:
+    for name in ("web/.env.local", "data/b.txt", "data/[.txt"):
+        write(checkout / name, "x")
+    assert names(looked(checkout, pattern)) == named
 
 
 def test_the_room_is_given_to_dependencies_first_and_the_rest_is_said(checkout: Path) -> None:
@@ -244,9 +245,10 @@ def test_links_are_copied_as_links_and_one_that_leads_out_of_the_checkout_is_lef
     copied(checkout, tree)
     assert {name: str((tree / name).readlink()) for name in links} == links
     assert not os.path.lexists(tree / "link")
-    assert f"link is not copied into lanes: a link out of the checkout, to {tmp_path}/elsewhere" in left_behind(
-        checkout
-    )
+    why = f"is not copied into lanes: a link out of the checkout, to {tmp_path}/elsewhere"
+    assert f"link {why}" in left_behind(checkout)
+    (checkout / "data" / "far").symlink_to(tmp_path / "elsewhere")
+    assert left_behind(checkout, "data/far/*") == [f"data/far/secret {why}/secret"]
 
 
 def test_a_fifo_keeps_nobody_waiting(checkout: Path, tmp_path: Path) -> None:

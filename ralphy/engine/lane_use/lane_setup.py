@@ -18,7 +18,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import children
 from ralphy.git.objects import TREE
-from ralphy.lanes.ignored import Kind, kind_of
+from ralphy.lanes.ignored import is_leftover
 from ralphy.testguard.substance import is_manifest
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:
         path, entry = f"{folder}{found.name}", tracked.get(found.name)
         if entry is None and path != ".git":
             row = f"{path}/" if found.is_folder else path
-            if kind_of(lane.tree, row) is not Kind.LEFTOVER:
+            if not is_leftover(lane.tree, row):
                 yield row
         elif entry is not None and entry.mode == TREE and found.is_folder:
             yield from _new(w, lane, entry.oid, f"{path}/")
