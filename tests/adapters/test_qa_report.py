@@ -125,12 +125,3 @@ def dump_yaml(value: object) -> str:
 
     text: str = yaml.safe_dump(value)
     return text
-
-
-@given(st.text())
-def test_no_text_is_more_than_invalid(text: str) -> None:
-    for whole in (text, f"---\n{text}\n---\n"):
-        try:
-            assert report(whole).verdict in ("pass", "fail")
-        except InvalidInput as error:
-            assert str(error)

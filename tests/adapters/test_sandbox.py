@@ -14,7 +14,7 @@ import pytest
 
 from ralphy.processes.command import Command, NotStarted
 from ralphy.processes.supervision import Supervisor
-from ralphy.sandbox.bubblewrap import Sandbox, why_not
+from ralphy.sandbox.bubblewrap import Sandbox
 from tests.conftest import RunGit, is_gone
 from tests.sandbox.inside import Box, Boxes
 
@@ -129,16 +129,6 @@ def test_the_program_dies_with_ralphy(box: Sandbox, place: Box) -> None:
 def test_a_program_that_does_not_exist_is_named(box: Sandbox) -> None:
     with pytest.raises(NotStarted, match="is-not-there cannot be started"):
         box.around(["is-not-there", "-x"], os.environ)
-
-
-def test_it_says_why_it_does_not_work(tmp_path: Path) -> None:
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    why, fix = why_not(Sandbox((str(broken),)))
-    assert "No permissions to create a new namespace" in why
-    assert "user namespaces" in fix
-    assert why_not(Sandbox(("/is/not/there",)))[0].startswith("bubblewrap cannot be started")
 
 
 FORBIDDEN = (

@@ -8,7 +8,6 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from ralphy.agents.presets import PRESETS
@@ -55,22 +54,24 @@ def test_the_schema_is_valid_and_names_the_settings_of_the_dataclasses_and_no_ot
     assert LEAVES["agent.preset"]["enum"] == list(PRESETS)
 
 
-@pytest.mark.parametrize("name", LEAVES)
-def test_a_setting_is_that_of_its_dataclass_with_words_bounds_and_an_example(name: str) -> None:
+BOUNDS = {"string": {"pattern"}, "integer": {"minimum", "maximum"}, "number": {"exclusiveMinimum", "maximum"},
+          "array": {"maxItems", "items"}}  # fmt: skip
+
+
+def test_a_setting_is_that_of_its_dataclass_with_words_bounds_and_an_example() -> None:
     """A text has a pattern, a number a bound at each end, a list a greatest length."""
-    node, field = LEAVES[name], all_fields()[name]
-    assert node["default"] == as_json(field.default)
-    assert name == "checks" or kind_of(node) == field.kind
-    assert node["description"].endswith(".") and field.expected
-    for example in node["examples"]:
-        assert Draft202012Validator(node).is_valid(example)
-        accept(field, example)
-    for one in (node, *node.get("anyOf", ())):
-        bounds = {"string": {"pattern"}, "integer": {"minimum", "maximum"}, "number": {"exclusiveMinimum", "maximum"},
-                  "array": {"maxItems", "items"}}  # fmt: skip
-        assert bounds.get(type_of(one), set()) <= one.keys()
-    if name.startswith("models."):
-        assert "replaced with the default, with a warning" in node["description"]
+    for name, node in LEAVES.items():
+        field = all_fields()[name]
+        assert (name, node["default"]) == (name, as_json(field.default))
+        assert name == "checks" or kind_of(node) == field.kind, name
+        assert node["description"].endswith(".") and field.expected, name
+        for example in node["examples"]:
+            assert Draft202012Validator(node).is_valid(example), name
+            accept(field, example)
+        for one in (node, *node.get("anyOf", ())):
+            assert BOUNDS.get(type_of(one), set()) <= one.keys(), name
+        if name.startswith("models."):
+            assert "replaced with the default, with a warning" in node["description"], name
 
 
 def test_the_parts_of_a_check_are_those_of_its_dataclass_and_every_section_has_a_description() -> None:

@@ -238,6 +238,12 @@ def test_nothing_asks_the_rehearsal_but_itself_and_the_demo() -> None:
     assert {package_of(module) for module in found} <= {"rehearsal", "demo"}
 
 
+def test_nothing_but_the_table_of_presets_names_an_agent() -> None:
+    found = {module for module in MODULES for name in imports(ast.walk(parsed(module)))
+             if name.startswith("ralphy.agents.claude")}  # fmt: skip
+    assert {package_of(module) for module in found}.isdisjoint({"config", "pipeline", "state", "engine"})
+
+
 def test_heavy_imports_are_made_where_they_are_used_and_every_exception_is_one() -> None:
     found = {module: {name.split(".")[0] for name in imports(at_the_top(parsed(module)))} & HEAVY
              for module in MODULES if package_of(module) not in ("rehearsal", "demo")}  # fmt: skip
