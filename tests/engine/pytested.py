@@ -56,6 +56,7 @@ from calc import add
 class TestAdd(unittest.TestCase):
     def test_small(self):
         self.assertEqual(add(1, 2), 3)
+        self.assertIsInstance(add(1, 2), int)
 
     def test_big(self):
         self.assertEqual(add(10, 20), 30)

@@ -19,11 +19,15 @@ from tests.engine.pytested import (
     PYTESTS,
     TEST_FILE,
     TESTS,
+    UNITTEST,
+    UNITTESTED,
     UNITTESTS,
+    cases,
     edited,
     feature,
     played,
     pytested,
+    unittested,
 )
 
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
@@ -65,61 +69,79 @@ def test_a_green_check_does_not_count_when(tmp_path: Path) -> None:
         assert found in judged.failure, (name, judged)
 
 
-HONEST: dict[str, Files] = {
-    "a test is added": {TEST_FILE: f"{TESTS}\n\ndef test_more():\n    assert add(2, 2) == 4\n"},
-    "a test is renamed": edited("test_small", "test_that_small_numbers_add"),
-    "the file is moved to another folder": {
-        "tests/unit/test_arithmetic.py": TESTS, "tests/unit/__init__.py": "", TEST_FILE: None},
-    "tests are in other words": edited(
-        "class TestSub:\n    def test_sub(self):\n        assert sub(3, 2) == 1",
-        "class TestSubtraction(__import__('unittest').TestCase):\n    def test_sub(self):\n"
-        "        self.assertEqual(sub(3, 2), 1)"),
-    "a conftest adds a fixture and markers": {
-        "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n\n\n"
-        "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker('unit')\n",
-        "pyproject.toml": PYPROJECT + 'markers = ["unit"]\nfilterwarnings = ["default"]\n'},
+ONE_MORE = "\n    def test_more(self):\n        self.assertEqual(add(2, 2), 4)\n"
+# the check, the files before, and what a story does to its tests
+HONEST: dict[str, tuple[str, dict[str, str], dict[str, Files]]] = {
+    "unittest": (UNITTEST, UNITTESTED, {
+        "a test is added": {TEST_FILE: UNITTESTS + ONE_MORE},
+        "a test is renamed": {TEST_FILE: UNITTESTS.replace("test_small", "test_that_small_numbers_add")},
+        "the file is moved to another folder": {
+            "tests/unit/test_arithmetic.py": UNITTESTS, "tests/unit/__init__.py": "", TEST_FILE: None},
+    }),
+    "pytest": (PYTEST, PYTESTS, {
+        "tests are in other words": edited(
+            "class TestSub:\n    def test_sub(self):\n        assert sub(3, 2) == 1",
+            "class TestSubtraction(__import__('unittest').TestCase):\n    def test_sub(self):\n"
+            "        self.assertEqual(sub(3, 2), 1)"),
+        "a conftest adds a fixture and markers": {
+            "tests/conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n\n\n"
+            "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker('unit')\n",
+            "pyproject.toml": PYPROJECT + 'markers = ["unit"]\nfilterwarnings = ["default"]\n'},
+    }),
 }  # fmt: skip
 
 
 @pytest.mark.fault("A3")
-def test_honest_work_counts_when(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS)
-    for name, change in HONEST.items():
+@pytest.mark.parametrize("runner", HONEST)
+def test_honest_work_counts_when(tmp_path: Path, runner: str) -> None:
+    run, files, changes = HONEST[runner]
+    repository = Repository(tmp_path, run, files)
+    number = 7 if runner == "pytest" else 2
+    for name, change in changes.items():
         judged = repository.judge({**MORE, **change})
         assert (judged.failure, judged.tests["compared"]) == ("", "by name"), (name, judged)
-        assert judged.tests["before"] == {"collected": 7, "passed": 7}
-        count = 8 if name == "a test is added" else 7
-        assert judged.tests["after"] == {"collected": count, "passed": count}
+        after = number + (name == "a test is added")
+        assert judged.tests["before"] == {"collected": number, "passed": number}
+        assert judged.tests["after"] == {"collected": after, "passed": after}
+
+
+BIG_UNIT = "    def test_big(self):\n        self.assertEqual(add(10, 20), 30)\n"
+NO_BIG = {TEST_FILE: UNITTESTS.replace(f"\n{BIG_UNIT}", "")}
+WEAKER = {TEST_FILE: UNITTESTS.replace("        self.assertIsInstance(add(1, 2), int)\n", "")}
+UNIT_BIG = f"{TEST_FILE}::TestAdd::test_big"
 
 
 def test_a_test_may_go_when_the_story_names_it_and_not_when_its_expectations_may_change(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS)
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED)
 
-    assert repository.judge({**MORE, **GONE}, testing={"removes": [f"{TEST_FILE}::test_big"]}).failure == ""
+    assert repository.judge({**MORE, **NO_BIG}, testing={"removes": [UNIT_BIG]}).failure == ""
     changes = {"changes": [TEST_FILE]}
-    assert f"are gone: {TEST_FILE}::test_big" in repository.judge({**MORE, **GONE}, testing=changes).failure
-    weaker = repository.judge({**MORE, **edited("    assert isinstance(add(1, 2), int)\n", "")}, testing=changes)
+    assert f"are gone: {UNIT_BIG}" in repository.judge({**MORE, **NO_BIG}, testing=changes).failure
+    weaker = repository.judge({**MORE, **WEAKER}, testing=changes)
     assert (weaker.failure, weaker.flags) == ("", "")
 
 
 def test_a_finding_that_only_flags_says_so_and_counts(tmp_path: Path) -> None:
-    judged = Repository(tmp_path, PYTEST, PYTESTS, skipped_tests="flag").judge({**MORE, **SKIPPED})
+    skipped = {TEST_FILE: UNITTESTS.replace("    def test_big", "    @unittest.skip('later')\n    def test_big")}
+    judged = Repository(tmp_path, UNITTEST, UNITTESTED, skipped_tests="flag").judge({**MORE, **skipped})
 
     assert judged.failure == ""
     assert "skipped or expected to fail" in judged.flags
 
 
 def test_what_an_old_file_asks_no_more_is_said_although_new_files_ask_more(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS)
-    asked = "".join(f"def test_{n}():\n    assert mul({n}, 2) == {2 * n}\n\n\n" for n in (1, 2))
-    new = {**MORE, "tests/test_mul.py": f"from calc import mul\n\n\n{asked}"}
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED)
+    new = {
+        **MORE,
+        "tests/test_mul.py": cases(one="self.assertEqual(mul(1, 2), 2)", two="self.assertEqual(mul(2, 2), 4)"),
+    }
 
-    gone = repository.judge({**new, **GONE})
+    gone = repository.judge({**new, **NO_BIG})
     assert gone.failure == ""
-    assert f"{TEST_FILE}::test_big (gone, with nothing new in {TEST_FILE})" in gone.flags
-    weaker = repository.judge({**new, **edited("    assert isinstance(add(1, 2), int)\n", "")})
+    assert f"{UNIT_BIG} (gone, with nothing new in {TEST_FILE})" in gone.flags
+    weaker = repository.judge({**new, **WEAKER})
     assert weaker.failure == ""
-    assert f"{TEST_FILE} (5 of 6 assertions are left)" in weaker.flags
+    assert f"{TEST_FILE} (2 of 3 assertions are left)" in weaker.flags
 
 
 def test_a_copy_of_the_code_among_the_tests_takes_the_place_of_none(tmp_path: Path) -> None:
@@ -135,16 +157,14 @@ def test_a_copy_of_the_code_among_the_tests_takes_the_place_of_none(tmp_path: Pa
 def test_a_helper_of_tests_that_no_story_touched_asserts_for_them(tmp_path: Path) -> None:
     helper = "from calc import add\n\n\ndef adds(a, b, c):\n{}\n"
     plain = "    assert add(a, b) == c"
-    helped = edited(SMALL, "    adds(1, 2, 3)")[TEST_FILE].replace(
-        "import pytest", "import pytest\n\nfrom tests.checks import adds"
-    )
-    base = {**PYTESTS, "tests/__init__.py": "", "tests/checks.py": helper.format(plain), TEST_FILE: helped}
-    repository = Repository(tmp_path, PYTEST, base)
+    helped = cases("from tests.checks import adds", small="adds(1, 2, 3)", big="adds(10, 20, 30)")
+    base = {**UNITTESTED, "tests/checks.py": helper.format(plain), TEST_FILE: helped}
+    repository = Repository(tmp_path, UNITTEST, base)
     swallows = f"    try:\n    {plain}\n    except AssertionError:\n        pass"
     another = "    same(add(a, b), c)\n\n\ndef same(a, b):\n    assert a == b, (a, b)"
 
     silent = repository.judge({**MORE, "tests/checks.py": helper.format(swallows)})
-    assert f"no longer assert anything: {TEST_FILE}::test_small" in silent.failure
+    assert f"no longer assert anything: {TEST_FILE}::" in silent.failure
     assert repository.judge({**MORE, "tests/checks.py": helper.format(another)}).failure == ""
 
 
@@ -198,27 +218,26 @@ def test_bytecode_that_an_agent_wrote_for_a_test_is_not_run(tmp_path: Path) -> N
 
 
 def test_the_next_attempt_is_told_which_tests_to_restore_and_fewer_assertions_reach_the_review(tmp_path: Path) -> None:
-    project = pytested(tmp_path)
-    weaker = edited("    assert isinstance(add(1, 2), int)\n", "")
-    project.play(stories={"US-001": [feature(write=GONE), {"write": weaker}]})
+    project = unittested(tmp_path)
+    project.play(stories={"US-001": [feature(write=NO_BIG), {"write": WEAKER}]})
 
     project.loop()
 
-    assert f"- {TEST_FILE}::test_big" in project.prompts("story-US-001")[-1]
+    assert f"- {UNIT_BIG}" in project.prompts("story-US-001")[-1]
     assert "testing.removes" in project.prompts("story-US-001")[-1]
     assert project.landed() == ["login/US-001"]
     assert "def mul" in project.code("calc.py")
-    said = f"tests assert less than before: {TEST_FILE} (5 of 6 assertions are left)"
+    said = f"tests assert less than before: {TEST_FILE} (2 of 3 assertions are left)"
     evidence = project.story("US-001")["evidence"]
     assert said in evidence["warnings"]
-    assert evidence["checks"][0]["run"].endswith("-m pytest")
-    assert f"7 tests, as before; flagged: {said}" in project.prompts("qa")[-1]
+    assert evidence["checks"][0]["run"] == UNITTEST
+    assert f"2 tests, as before; flagged: {said}" in project.prompts("qa")[-1]
 
 
 def test_what_landed_is_what_the_next_story_is_compared_with_though_its_list_was_lost(tmp_path: Path) -> None:
-    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
-    more = {"append": {TEST_FILE: "\n\ndef test_more():\n    assert add(2, 2) == 4\n"}}
-    project.play(stories={"US-001": [more], "US-002": [feature(write={TEST_FILE: TESTS})]})
+    project = unittested(tmp_path, story("US-001"), story("US-002", priority=2), limits={"max_attempts": 1})
+    more = {"append": {TEST_FILE: ONE_MORE}}
+    project.play(stories={"US-001": [more], "US-002": [feature(write={TEST_FILE: UNITTESTS})]})
     project.loop(agents=1)
     for path in (project.repo / ".git" / "ralphy" / "tests").iterdir():
         path.unlink()
@@ -227,7 +246,7 @@ def test_what_landed_is_what_the_next_story_is_compared_with_though_its_list_was
 
     assert project.landed() == ["login/US-001"]
     assert ended.code == ExitCode.STORIES_OPEN
-    assert f"gone: {TEST_FILE}::test_more" in project.story("US-002")["execution"]["last_error"]
+    assert f"gone: {TEST_FILE}::TestAdd::test_more" in project.story("US-002")["execution"]["last_error"]
 
 
 def test_a_first_pytest_ini_in_a_project_without_tests_is_honest(tmp_path: Path) -> None:
