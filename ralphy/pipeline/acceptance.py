@@ -64,8 +64,8 @@ class Acceptance:
     def of(self, stories: Collection[str], dropped: Collection[str] = ()) -> list[TestFile]:
         """The files whose tests ask about these stories, without criteria that a person dropped, and what these files
         need."""
-        found = [_without(file, dropped) for file in self.files if file.story in stories]
-        asked = [file for file in found if file.tests]
+        remaining = [_without(file, dropped) for file in self.files if file.story in stories]
+        asked = [file for file in remaining if file.tests]
         return [*asked, *(file for file in self.files if not file.tests)] if asked else []
 
     def untested(self, prd: Prd) -> list[str]:
@@ -89,13 +89,13 @@ def with_dropped(prd: Prd, answer: str, asked: str) -> Prd:
     if not _DROPPED.match(answer.strip()):
         return prd
     known = {str(one) for one in _criteria(prd)}
-    named = [found for found in (_named(answer) or _named(asked)) if found in known]
+    named = [criterion for criterion in (_named(answer) or _named(asked)) if criterion in known]
     return prd.with_workflow(acceptance={"dropped": sorted({*dropped_of(prd), *named})}) if named else prd
 
 
 def _named(text: str) -> list[str]:
     """The criteria that a text names."""
-    return [found[0] for found in _CRITERION.finditer(text)]
+    return [match[0] for match in _CRITERION.finditer(text)]
 
 
 def named_of(text: str, story: str) -> list[str]:
@@ -138,10 +138,10 @@ def _sections(text: str) -> Iterator[tuple[str, int, _Body]]:
         elif begun := _FENCE.fullmatch(line):
             fence = begun[1]
             body.code.append([])
-        elif found := _HEAD.fullmatch(line):
+        elif heading := _HEAD.fullmatch(line):
             if head:
                 yield head, at, body
-            head, at, body = found[1], number, _Body()
+            head, at, body = heading[1], number, _Body()
         elif line.lstrip().startswith(("- ", "* ")):
             body.items.append((number, line.strip()))
     if head:
@@ -158,13 +158,13 @@ def _file(path: str, at: int, body: _Body, where: str) -> TestFile:
         raise no(f"{path} has {len(body.code)} blocks of code, must have 1", hint="use a longer fence around fences")
     tests, text = list[tuple[Criterion, str]](), "\n".join(body.code[0]) + "\n"
     for line, item in body.items:
-        found = _ITEM.fullmatch(item)
-        if found is None:
+        match = _ITEM.fullmatch(item)
+        if match is None:
             raise no(f"{item[:80]!r} names no criterion and test", line, "- US-001.2: test_name, test_other")
-        for name in filter(None, (one.strip(" `") for one in found[4].split(","))):
+        for name in filter(None, (one.strip(" `") for one in match[4].split(","))):
             if last_part(name) not in text:
                 raise no(f"{name} is not in {path}", line, "name the tests as they are written there")
-            tests.append((Criterion(found[2], int(found[3])), name))
+            tests.append((Criterion(match[2], int(match[3])), name))
     if len({criterion.story for criterion, _ in tests}) > 1:
         raise no(f"{path} has tests of several stories", hint="a file of tests is about one story")
     return TestFile(path, text, tests)
@@ -185,23 +185,23 @@ class Asked(NamedTuple):
     criterion: Criterion
     path: str
     test: str
-    said: str
+    outcome: str
 
 
 def outcomes(files: Sequence[TestFile], listing: Listing | None, *, is_green: bool) -> list[Asked]:
     """What each test said. Where no runner names tests, the whole run speaks for all; a file that could not be run at
     all is red."""
-    return [Asked(criterion, file.path, name, _said(file, name, listing, is_green=is_green))
+    return [Asked(criterion, file.path, name, _outcome(file, name, listing, is_green=is_green))
             for file in files for criterion, name in file.tests]  # fmt: skip
 
 
-def _said(file: TestFile, name: str, listing: Listing | None, *, is_green: bool) -> str:
+def _outcome(file: TestFile, name: str, listing: Listing | None, *, is_green: bool) -> str:
     if listing is None or not listing.tests:
         return GREEN if is_green else RED
     keys = {test: Key.of(test) for test in listing.tests}
     here = [test for test, key in keys.items() if not key.path or key.is_at(file.path)]
-    said = {listing.tests[test] for test in here if keys[test].short == last_part(name.partition("[")[0])}
-    if said:
-        return RED if FAILED in said else GREEN if PASSED in said else MISSING
+    statuses = {listing.tests[test] for test in here if keys[test].short == last_part(name.partition("[")[0])}
+    if statuses:
+        return RED if FAILED in statuses else GREEN if PASSED in statuses else MISSING
     ran = any(listing.tests[test] in (PASSED, FAILED) and not keys[test].is_for_several for test in here)
     return MISSING if is_green or ran else RED

@@ -47,7 +47,7 @@ class Breaker:
     good: int = 0
     error: str = ""
     last_error: str = ""
-    kept: bool = False
+    has_saved_work: bool = False
     subjects: tuple[str, ...] = ()
     seen: list[str] = field(default_factory=list)
 
@@ -104,12 +104,12 @@ class Breaker:
         self.same_error = self.same_error + 1 if error and error == self.error else min(1, len(error))
         self.test_only = self.test_only + 1 if end.get("test_only") is True else 0
         self.error, self.last_error = error, text_of(end.get("detail")) or self.last_error
-        self.kept = self.kept or bool(end.get("tree"))
+        self.has_saved_work = self.has_saved_work or bool(end.get("tree"))
         self.subjects = (*(known for known in self.subjects if known != subject), subject)[-2:]
 
     def _forget(self) -> None:
         self.attempts = self.idle = self.same_error = self.test_only = 0
-        self.error, self.last_error, self.kept, self.subjects = "", "", False, ()
+        self.error, self.last_error, self.has_saved_work, self.subjects = "", "", False, ()
         self.seen.clear()
 
     def _move(self, at: float, *, moved: bool) -> None:

@@ -24,7 +24,7 @@ def chosen(prd: Prd, words: Sequence[str]) -> tuple[frozenset[str], tuple[str, .
     if not words:
         return frozenset(ids), ()
     meant = {word: _meant(ids, word) for word in words}
-    named = {one for found in meant.values() for one in found}
+    named = {one for matches in meant.values() for one in matches}
     pieces = {story.id for story in prd.stories if split_from(story) in named}
     return frozenset(named | pieces), tuple(w for w in words if not meant[w])
 

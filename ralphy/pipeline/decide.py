@@ -176,8 +176,8 @@ def _end_reason(s: Snapshot) -> str:
         return "; ".join(text for text in (f"the pull request is open: {pr['url']}", doubts) if text)
     where = "is pushed" if pr.get("pushed") else "is ready (there is no remote)"
     stories = f"all stories are {'completed' if doubts else 'verified'}"
-    said = [stories, doubts, f"{s.tree.feature_branch} {where}; the pull request text is in PR.md", flagged(s.prd)]
-    return "; ".join(text for text in said if text)
+    parts = [stories, doubts, f"{s.tree.feature_branch} {where}; the pull request text is in PR.md", flagged(s.prd)]
+    return "; ".join(text for text in parts if text)
 
 
 # Behind them, the steps ask in their order.

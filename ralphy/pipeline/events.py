@@ -221,7 +221,7 @@ def of_journal(entry: Mapping[str, Any], begun: Mapping[str, Any]) -> Event | No
 
 
 def _ended(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> RunEnded:
-    kept = number_of(entry.get("kept"))
+    saved_attempt = number_of(entry.get("kept"))
     return RunEnded(
         **shared,
         outcome=text_of(entry.get("outcome")),
@@ -231,5 +231,5 @@ def _ended(entry: Mapping[str, Any], shared: Mapping[str, Any]) -> RunEnded:
         tokens={kind: int(number_of(n) or 0) for kind, n in mapping_of(entry.get("tokens")).items()},
         checks=tuple(mapping_of(check) for check in entry.get("checks") or ()),
         detail=text_of(entry.get("detail")),
-        kept=int(kept) if kept else None,
+        kept=int(saved_attempt) if saved_attempt else None,
     )

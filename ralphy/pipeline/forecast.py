@@ -98,9 +98,9 @@ def what_is_left(s: Snapshot) -> str:
         return "no story is left" if s.prd.stories else "there are no stories yet"
     names = ", ".join(left[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else "")
     are = "stories is" if len(left) == 1 else "stories are"
-    found = forecast(s)
+    estimate = forecast(s)
     what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
-    return f"{what}, {found.words}" if found else what
+    return f"{what}, {estimate.words}" if estimate else what
 
 
 def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | None:

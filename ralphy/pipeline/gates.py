@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
     """Is the gate behind the step open for exactly these bytes? REJECTED beats APPROVED."""
-    gate, artifact, said = step.name, step.document, word_on(s, step)
-    if said and said.verdict == "approved" and not step.is_outdated(s):
+    gate, artifact, answer = step.name, step.document, word_on(s, step)
+    if answer and answer.verdict == "approved" and not step.is_outdated(s):
         return None
     for name in ("REJECTED", "APPROVED"):
         stale = _why_invalid(s, step, name)
@@ -29,7 +29,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
     if rejected:
         how = "with remarks" if rejected.text.strip() else "without remarks"
         return d.Reject(f"REJECTED was found {how}", gate, rejected.text.strip())
-    if said and said.verdict == "rejected":
+    if answer and answer.verdict == "rejected":
         return d.Halt(f"{artifact} was rejected; edit it, or run `ralphy redo {gate} {s.feature}`", is_rejected=True)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
@@ -63,12 +63,12 @@ def _changed(s: Snapshot, step: Step) -> str:
 
 def _why_invalid(s: Snapshot, step: Step, name: str) -> str:
     """Why a marker is not a statement about this artifact; "" if it is one, or is not there."""
-    marker, shown = s.markers.get(name), newest_of(s, step)
-    if marker is None or shown is None:
+    marker, newest = s.markers.get(name), newest_of(s, step)
+    if marker is None or newest is None:
         return ""
     if marker.invalid:
         return marker.invalid
-    name, artifact = shown
+    name, artifact = newest
     opened = s.history.gates.get(f"{step.name}:{step.content(s)}") or artifact.ctime_ns
     return "" if marker.ctime_ns >= opened else f"is older than the {name} that is there now"
 
@@ -88,25 +88,25 @@ def word_on(s: Snapshot, step: Step) -> Approval | None:
     """The last word said about exactly this content, and this code where it was read; a rejection ends those before it,
     of any content."""
     digest, code = step.content(s), step.inputs_now(s).get("code", "")
-    said = [a for a in s.prd.approvals if a.gate == step.name]
-    said = said[max(0, _last_rejection(said)) :]
-    stands = [a for a in said if a.verdict != "revise" and not a.answered and a.digest == digest]
+    answers = [a for a in s.prd.approvals if a.gate == step.name]
+    answers = answers[max(0, _last_rejection(answers)) :]
+    stands = [a for a in answers if a.verdict != "revise" and not a.answered and a.digest == digest]
     stands = [a for a in stands if not code or a.verdict != "approved" or a.code == code]
     return stands[-1] if stands else None
 
 
 def is_handed_in_again(s: Snapshot, gate: str, digest: str) -> bool:
     """Is this what a person has rejected, or what was approved before that? Only a person may say yes to it now."""
-    said = [a for a in s.prd.approvals if a.gate == gate]
-    return any(a.digest == digest for a in said[: _last_rejection(said) + 1])
+    answers = [a for a in s.prd.approvals if a.gate == gate]
+    return any(a.digest == digest for a in answers[: _last_rejection(answers) + 1])
 
 
-def _last_rejection(said: Sequence[Approval]) -> int:
+def _last_rejection(answers: Sequence[Approval]) -> int:
     """The place of the last rejection among the words said at a gate; -1 if there is none."""
-    return max((place for place, a in enumerate(said) if a.verdict in ("revise", "rejected")), default=-1)
+    return max((place for place, a in enumerate(answers) if a.verdict in ("revise", "rejected")), default=-1)
 
 
 def revision(s: Snapshot, gate: str) -> Approval | None:
     """Remarks of a person that the step's agent has not answered yet."""
-    said = [a for a in s.prd.approvals if a.gate == gate]
-    return said[-1] if said and said[-1].verdict == "revise" and not said[-1].answered else None
+    answers = [a for a in s.prd.approvals if a.gate == gate]
+    return answers[-1] if answers and answers[-1].verdict == "revise" and not answers[-1].answered else None

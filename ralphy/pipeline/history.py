@@ -97,7 +97,7 @@ class History:
     stories: dict[str, StoryHistory] = field(default_factory=dict)
     steps: dict[str, StoryHistory] = field(default_factory=dict)
     unended: dict[tuple[str, str], Entry] = field(default_factory=dict)
-    kept: Entry = field(default_factory=dict)
+    saved_work: Entry = field(default_factory=dict)
     iterations: int = 0
     cost_usd: float = 0.0
     tokens: dict[str, int] = field(default_factory=dict)
@@ -189,7 +189,7 @@ class History:
 
     def kept_of(self, run: str) -> str:
         """The commit that holds what a run without an end had made; "" if that is still in the checkout alone."""
-        return text_of(self.kept.get("commit")) if self.kept.get("run") == run else ""
+        return text_of(self.saved_work.get("commit")) if self.saved_work.get("run") == run else ""
 
 
 def _place_of(history: History, step: str, story: str | None) -> tuple[dict[str, StoryHistory], str]:
@@ -329,9 +329,9 @@ def _refused(counts: StoryHistory, entry: Entry) -> None:
 
 def _cut_off(counts: StoryHistory, entry: Entry) -> None:
     """The next run resumes from what this one had made; where that is nothing, from where this one started."""
-    kept, outbox = text_of(entry.get("tree")) if entry.get("heals") else "", text_of(entry.get("outbox"))
-    if kept or outbox:
-        counts.tree, counts.outbox = kept, outbox
+    tree, outbox = text_of(entry.get("tree")) if entry.get("heals") else "", text_of(entry.get("outbox"))
+    if tree or outbox:
+        counts.tree, counts.outbox = tree, outbox
         counts.cut_off = text_of(entry.get("detail")) or "it was stopped"
 
 
@@ -368,14 +368,14 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
         fresh.unknown_cost_runs = history.unknown_cost_runs
         fresh.checkout, fresh.started_at, fresh.gates = history.checkout, history.started_at, history.gates
-        fresh.kept, fresh.noted, fresh.started_over = history.kept, history.noted, history.started_over
+        fresh.saved_work, fresh.noted, fresh.started_over = history.saved_work, history.noted, history.started_over
         fresh.unended = history.unended  # what a dead run left is still to be cleared away
         for name in fresh.__slots__:
             setattr(history, name, getattr(fresh, name))
 
 
 def _kept(history: History, entry: Entry) -> None:
-    history.kept = entry
+    history.saved_work = entry
 
 
 def _start_over(history: History, entry: Entry) -> None:

@@ -117,7 +117,7 @@ def is_rejected(prd: Prd, digest_of: Callable[[str], str]) -> bool:
 
     `ralphy redo` answers it: what is handed in then waits for a person, even if it is the same.
     """
-    said = prd.approvals[-1] if prd.approvals else None
-    if said is None or said.verdict != "rejected" or said.answered:
+    answer = prd.approvals[-1] if prd.approvals else None
+    if answer is None or answer.verdict != "rejected" or answer.answered:
         return False
-    return said.digest.partition("+")[0] == digest_of(said.gate)
+    return answer.digest.partition("+")[0] == digest_of(answer.gate)

@@ -139,8 +139,8 @@ class Prd:
 
     def step(self, name: str) -> Mapping[str, Any]:
         """What was recorded when a step's output was adopted: inputs and outputs, name -> digest."""
-        found = (self.workflow.get("steps") or {}).get(name)
-        return found if isinstance(found, Mapping) else {}
+        record = (self.workflow.get("steps") or {}).get(name)
+        return record if isinstance(record, Mapping) else {}
 
     def with_step(self, name: str, record: Document) -> Prd:
         return self.with_workflow(steps={**(self.workflow.get("steps") or {}), name: record})
@@ -410,8 +410,8 @@ class Snapshot:
 
     def digest(self, name: str) -> str:
         """The digest of an artifact; "" if it is not there."""
-        found = self.artifacts.get(name)
-        return found.digest if found else ""
+        artifact = self.artifacts.get(name)
+        return artifact.digest if artifact else ""
 
     def at(self, now: float) -> Snapshot:
         return replace(self, now=now)

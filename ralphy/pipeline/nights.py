@@ -153,8 +153,8 @@ class _Fold:
             self._pauses.append(Pause(at, 0.0, f"waited for you, at the {text_of(entry.get('gate'))} gate"))
         elif kind in ("approved", "rejected") and (place := self._gates.pop(_gate_of(entry), None)) is not None:
             self._pauses[place] = replace(self._pauses[place], ended=at)
-        if said := _decided(entry):
-            self.decisions.append(Moment(at, said))
+        if decision := _decided(entry):
+            self.decisions.append(Moment(at, decision))
 
     def bounded(self) -> Iterable[Pause]:
         """The pauses, none of them beyond the beginning of the next run of its feature."""

@@ -59,8 +59,8 @@ class Notice:
         return self.event if self.event == "limit" else f"{self.event} {self.story} {self.text}"
 
     def to_json(self) -> dict[str, Any]:
-        found = {name: value for name, value in asdict(self).items() if name != "stands"}
-        return {"schema": SCHEMA, **found}
+        fields = {name: value for name, value in asdict(self).items() if name != "stands"}
+        return {"schema": SCHEMA, **fields}
 
 
 def notice_of(event: Event, folder: str) -> Notice | None:
@@ -105,9 +105,10 @@ def _count(event: Decided) -> str:
 
 def _about(event: Event, kind: Kind, text: str, where: str, command: str = "") -> Notice:
     title = f"{event.feature}: {_TITLES[kind]}" if event.feature else _TITLES[kind]
-    said = " ".join(text.split())[:_MOST_CHARS]
-    return Notice(kind, event.feature, said, command or f"ralphy loop {event.feature}", title, event.story or "", where,
-                  event.at, stands=isinstance(event, Decided))  # fmt: skip
+    message = " ".join(text.split())[:_MOST_CHARS]
+    command = command or f"ralphy loop {event.feature}"
+    return Notice(kind, event.feature, message, command, title, event.story or "", where, event.at,
+                  stands=isinstance(event, Decided))  # fmt: skip
 
 
 def is_quiet(hours: str, minute: int) -> bool:

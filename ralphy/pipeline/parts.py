@@ -21,8 +21,8 @@ def due(prd: Prd, known: Mapping[str, Document]) -> list[Story]:
 
     Not those without a test that fails without them (they are unproved as a whole), nor refactorings.
     """
-    said = _said(prd, known)
-    return [story for story in prd.stories if story.kind != "refactor" and _has_proof(story) and not _of(story, said)]
+    proofs = _proofs(prd, known)
+    return [story for story in prd.stories if story.kind != "refactor" and _has_proof(story) and not _of(story, proofs)]
 
 
 def noted(change: str, proved: int, unproved: Sequence[str], left: int) -> Document:
@@ -34,19 +34,19 @@ def noted(change: str, proved: int, unproved: Sequence[str], left: int) -> Docum
 
 def recorded(prd: Prd, known: Mapping[str, Document]) -> Prd:
     """prd.json with what was found noted in its workflow, that of changes which are there no more left out."""
-    said = _said(prd, known)
-    kept = {story.id: said[story.id] for story in prd.stories if _of(story, said)}
-    return prd.with_workflow(parts=kept) if kept != prd.workflow.get("parts", {}) else prd
+    proofs = _proofs(prd, known)
+    current = {story.id: proofs[story.id] for story in prd.stories if _of(story, proofs)}
+    return prd.with_workflow(parts=current) if current != prd.workflow.get("parts", {}) else prd
 
 
 def with_parts(prd: Prd, known: Mapping[str, Document] | None = None) -> Prd:
     """prd.json with what is known of parts in the stories' evidence: to be read, not to be written."""
-    said = _said(prd, known or {})
-    return prd.with_stories([_with_parts(story, _of(story, said)) for story in prd.stories]) if said else prd
+    proofs = _proofs(prd, known or {})
+    return prd.with_stories([_with_parts(story, _of(story, proofs)) for story in prd.stories]) if proofs else prd
 
 
-def _with_parts(story: Story, found: Mapping[str, Any]) -> Document:
-    parts = {name: value for name, value in found.items() if name != "change"}
+def _with_parts(story: Story, proof: Mapping[str, Any]) -> Document:
+    parts = {name: value for name, value in proof.items() if name != "change"}
     return {**story.raw, "evidence": {**story.raw["evidence"], "parts": parts}} if parts else story.raw
 
 
@@ -58,26 +58,26 @@ def unproved(story: Story) -> str:
 def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
     """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`, `no untested changes (34 tried)`; "" if
     nothing is known of them."""
-    found = _parts(evidence)
-    number, proved, left = (count_of(found.get(name)) for name in ("of", "proved", "left"))
+    parts = _parts(evidence)
+    number, proved, left = (count_of(parts.get(name)) for name in ("of", "proved", "left"))
     if not number:
         return ""
-    places = _places(found, most)
+    places = _places(parts, most)
     if proved == number:
         return f"no untested changes ({number} tried)"
-    said = f"{number - proved - left} of {number} changes untested"
-    return said + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
+    untested = f"{number - proved - left} of {number} changes untested"
+    return untested + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
 
 
-def _said(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:
+def _proofs(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:
     return {**mapping_of(prd.workflow.get("parts")), **known}
 
 
-def _of(story: Story, said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _of(story: Story, proofs: Mapping[str, Any]) -> Mapping[str, Any]:
     """What was found of the story's code as it landed; {} if nothing was."""
-    found = mapping_of(said.get(story.id))
+    proof = mapping_of(proofs.get(story.id))
     change = mapping_of(story.raw.get("evidence")).get("change")
-    return found if story.is_completed and change and found.get("change") == change else {}
+    return proof if story.is_completed and change and proof.get("change") == change else {}
 
 
 def _has_proof(story: Story) -> bool:
@@ -87,9 +87,9 @@ def _has_proof(story: Story) -> bool:
     return story.is_completed and bool(evidence.get("change")) and has_red
 
 
-def _places(found: Mapping[str, Any], most: int) -> str:
-    named = [str(place) for place in found.get("unproved") or ()]
-    hidden = max(0, len(named) - most) + count_of(found.get("more"))
+def _places(parts: Mapping[str, Any], most: int) -> str:
+    named = [str(place) for place in parts.get("unproved") or ()]
+    hidden = max(0, len(named) - most) + count_of(parts.get("more"))
     return ", ".join([*named[:most], *([f"{hidden} more"] if hidden else [])])
 
 

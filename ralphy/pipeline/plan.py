@@ -135,7 +135,7 @@ def stops(config: Config) -> list[tuple[str, str]]:
     """What ends or pauses the work, each with the setting that says so."""
     limits = config.limits
     cost = "no cost limit" if limits.max_cost_usd is None else f"at ${limits.max_cost_usd:.2f}"
-    found = [
+    rows = [
         (f"after {limits.max_iterations} agent runs", "limits.max_iterations"),
         (cost, "limits.max_cost_usd"),
         (f"at {limits.until}" if limits.until else "", "limits.until"),
@@ -144,4 +144,4 @@ def stops(config: Config) -> list[tuple[str, str]]:
          "limits.max_cost_per_story_usd"),
         (f"pauses after {limits.calls_per_hour} agent runs in an hour", "limits.calls_per_hour"),
     ]  # fmt: skip
-    return [row for row in found if row[0]]
+    return [row for row in rows if row[0]]

@@ -103,7 +103,7 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
             return None
         if any(other.id != last for other in all_ready(s.prd, s.session.only)):
             return d.GiveUp(f"{breaker.why} ({breaker.trigger}), all at {last}: others are ready", last)
-    attempts = f"`ralphy attempts {s.feature}` and " if breaker.kept else ""
+    attempts = f"`ralphy attempts {s.feature}` and " if breaker.has_saved_work else ""
     hour, minute = divmod(int(breaker.opens_again_at) // 60 % 1440, 60)
     return d.Halt(
         f"the circuit breaker is open ({breaker.trigger}): {breaker.why}, the last at {last}: {breaker.last_error}. "
@@ -114,8 +114,8 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
 
 
 def _is_open(s: Snapshot, subject: str) -> bool:
-    found = [story for story in s.prd.stories if story.id == subject]
-    return found[0].is_open if found else subject in s.history.steps
+    matches = [story for story in s.prd.stories if story.id == subject]
+    return matches[0].is_open if matches else subject in s.history.steps
 
 
 def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest | None:

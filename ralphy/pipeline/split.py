@@ -33,8 +33,8 @@ def may_be_split(prd: Prd, story: Story, most: int) -> bool:
 
 
 def _round(piece: Story) -> int:
-    found = piece.raw["context"].get("split")
-    return found if isinstance(found, int) else 1
+    number = piece.raw["context"].get("split")
+    return number if isinstance(number, int) else 1
 
 
 def split(prd: Prd, story: Story, draft: Sequence[Document]) -> Prd:
@@ -61,7 +61,7 @@ def _names(prd: Prd, story_id: str, count: int) -> list[str]:
 
 
 def _piece(story: Story, piece: Document, renamed: dict[str, str], round_: int) -> Document:
-    kept = as_drafted({name: piece[name] for name in _DRAFTED if name in piece})
+    planned = as_drafted({name: piece[name] for name in _DRAFTED if name in piece})
     after = [renamed.get(other, other) for other in piece.get("dependsOn") or ()]
     inherited: dict[str, Any] = {name: story.raw[name] for name in ("kind", "model") if story.raw.get(name)}
     testing = story.raw.get("testing") or {}
@@ -69,7 +69,7 @@ def _piece(story: Story, piece: Document, renamed: dict[str, str], round_: int) 
     inherited |= {"testing": named} if named else {}
     origin = {**(story.raw.get("context") or {}), "split_from": story.id, "split": round_}
     return {
-        **kept,
+        **planned,
         "id": renamed[piece["id"]],
         **inherited,
         "dependsOn": list(dict.fromkeys([*story.depends_on, *after])),

@@ -100,14 +100,14 @@ def statistics_of(past: Past) -> Statistics:
 def tried_in(turns: Iterable[Turn]) -> Iterable[Tried]:
     """The stories that landed, or were rejected at least once, as they ended; one that was only cut off is none."""
     open_: dict[tuple[str, str], list[Turn]] = {}
-    found: list[Tried] = []
+    tried: list[Tried] = []
     for turn in sorted((turn for turn in turns if turn.step == names.STORY), key=lambda turn: turn.ended or turn.began):
         of = turn.feature, turn.story
         open_.setdefault(of, []).append(turn)
         if turn.landed:
-            found.append(_tried(open_.pop(of), _forecast(found, turn.feature)))
-    found += [_tried(left) for left in open_.values() if any(turn.is_rejected for turn in left)]
-    return found
+            tried.append(_tried(open_.pop(of), _forecast(tried, turn.feature)))
+    tried += [_tried(left) for left in open_.values() if any(turn.is_rejected for turn in left)]
+    return tried
 
 
 def _tried(turns: Sequence[Turn], forecast: tuple[float, float] | None = None) -> Tried:
@@ -141,5 +141,5 @@ def _night(night: Past) -> Night:
 
 
 def _summed(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    found = list(pairs)
-    return round(sum(seconds for seconds, _ in found), 1), round(sum(cost for _, cost in found), 4)
+    spent = list(pairs)
+    return round(sum(seconds for seconds, _ in spent), 1), round(sum(cost for _, cost in spent), 4)

@@ -41,31 +41,31 @@ def shown_status(prd: Prd) -> dict[str, str]:
     """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked, one that a person
     has started is in progress until it is completed, failed or reset."""
     completed = {story.id for story in prd.stories if story.is_completed}
-    begun, shown = started(prd), {s.id: s.status.value for s in prd.stories}
-    shown |= {s.id: Status.IN_PROGRESS.value for s in prd.stories if s.is_open and s.id in begun}
+    begun, statuses = started(prd), {s.id: s.status.value for s in prd.stories}
+    statuses |= {s.id: Status.IN_PROGRESS.value for s in prd.stories if s.is_open and s.id in begun}
     held = (s for s in prd.stories if s.is_open and not all(d in completed for d in s.depends_on))
-    return {**shown, **{s.id: Status.BLOCKED.value for s in held}}
+    return {**statuses, **{s.id: Status.BLOCKED.value for s in held}}
 
 
 def started(prd: Prd) -> list[str]:
     """The stories that a person has started; prd.json holds no status of theirs that an agent's run could change."""
-    found = prd.workflow.get("started")
-    return [id_ for id_ in found if isinstance(id_, str)] if isinstance(found, list) else []
+    ids = prd.workflow.get("started")
+    return [id_ for id_ in ids if isinstance(id_, str)] if isinstance(ids, list) else []
 
 
 def warnings_of(story: Story) -> list[str]:
     """What the evidence of a completed story wants a person to look at."""
-    found = (story.raw.get("evidence") or {}).get("warnings") if story.is_completed else None
-    return [str(text) for text in found] if isinstance(found, list) else []
+    warnings = (story.raw.get("evidence") or {}).get("warnings") if story.is_completed else None
+    return [str(text) for text in warnings] if isinstance(warnings, list) else []
 
 
 def flagged(prd: Prd) -> str:
     """Which stories count and were flagged all the same, and where that is read; "" if none was."""
-    found = [(s.id, len(warnings_of(s))) for s in prd.stories if warnings_of(s)]
-    if not found:
+    counts = [(s.id, len(warnings_of(s))) for s in prd.stories if warnings_of(s)]
+    if not counts:
         return ""
-    which = first_few([f"{story} ({number})" for story, number in found], _MOST_NAMED)
-    return f"flagged in the evidence of {which}: see `ralphy story show {found[0][0]}`"
+    which = first_few([f"{story} ({number})" for story, number in counts], _MOST_NAMED)
+    return f"flagged in the evidence of {which}: see `ralphy story show {counts[0][0]}`"
 
 
 def why_stuck(prd: Prd) -> str:
@@ -105,9 +105,9 @@ def completed(
     """
     criteria = {} if evidence.get("verified") is False else _ticked(story.raw, "acceptanceCriteria")
     if review_follows and evidence.get("verified") is not False:
-        shown = _shown_by_tests(evidence)
-        criteria = _ticked(story.raw, "acceptanceCriteria", shown)
-        evidence = {**evidence, "proved_criteria": sorted(shown)}
+        proved = _proved_by_tests(evidence)
+        criteria = _ticked(story.raw, "acceptanceCriteria", proved)
+        evidence = {**evidence, "proved_criteria": sorted(proved)}
     return {
         "passes": True,
         "status": Status.COMPLETED.value,
@@ -131,18 +131,18 @@ def _boxed(item: Any, is_done: bool) -> Any:
     return {**item, "done": is_done} if isinstance(item, dict) and (is_done or item.get("done")) else item
 
 
-def _shown_by_tests(evidence: Mapping[str, Any]) -> set[int]:
+def _proved_by_tests(evidence: Mapping[str, Any]) -> set[int]:
     """The places of the criteria whose acceptance tests were red before the story and are green after it."""
     rows = [row for row in evidence.get("acceptance") or () if isinstance(row, Mapping)]
-    told = {row.get("criterion") for row in rows if row.get("before") == "red" and row.get("after") == "green"}
-    untold = {row.get("criterion") for row in rows if row.get("after") != "green"}
-    return {place for place in told - untold if isinstance(place, int)}
+    proved = {row.get("criterion") for row in rows if row.get("before") == "red" and row.get("after") == "green"}
+    unproved = {row.get("criterion") for row in rows if row.get("after") != "green"}
+    return {place for place in proved - unproved if isinstance(place, int)}
 
 
 def proved_criteria(story: Story) -> Sequence[int] | None:
     """The places of the criteria that tests of their own show; None if the story did not land with a review ahead."""
-    found = (story.raw.get("evidence") or {}).get("proved_criteria")
-    return found if isinstance(found, list) else None
+    places = (story.raw.get("evidence") or {}).get("proved_criteria")
+    return places if isinstance(places, list) else None
 
 
 def not_passed(story: Story, status: Status, attempts: int, error: str) -> Document:
@@ -199,8 +199,8 @@ def merged(existing: Prd, draft: Sequence[Document]) -> list[Document]:
 
 def as_drafted(draft: Document) -> Document:
     """A drafted story without what only Ralphy may say of it."""
-    kept = {k: v for k, v in draft.items() if k not in ("execution", "evidence", "status", "passes")}
-    return {**kept, "passes": False, "status": Status.PENDING.value}
+    planned = {k: v for k, v in draft.items() if k not in ("execution", "evidence", "status", "passes")}
+    return {**planned, "passes": False, "status": Status.PENDING.value}
 
 
 def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
@@ -238,8 +238,8 @@ def startable(
     """The ready stories that nobody works on and that share no file with those in work, the next one first."""
     taken = frozenset[str]().union(*(paths.get(story, frozenset()) for story in in_work))
     free = (story for story in all_ready(prd, only) if story.id not in in_work)
-    found = [story for story in free if taken.isdisjoint(paths.get(story.id, frozenset()))]
-    return sorted(found, key=lambda story: (story.priority, story.index))
+    independent = [story for story in free if taken.isdisjoint(paths.get(story.id, frozenset()))]
+    return sorted(independent, key=lambda story: (story.priority, story.index))
 
 
 def likely_paths(story: Story, section: str, touched: Iterable[str] = ()) -> frozenset[str]:
@@ -249,7 +249,7 @@ def likely_paths(story: Story, section: str, touched: Iterable[str] = ()) -> fro
     if isinstance(declared, list) and declared:
         return frozenset(str(path) for path in declared).union(touched)
     texts = [section, *_texts({name: story.raw.get(name) for name in _SAID})]
-    return frozenset(found[0] or found[1] for text in texts for found in _PATH.findall(text)).union(touched)
+    return frozenset(groups[0] or groups[1] for text in texts for groups in _PATH.findall(text)).union(touched)
 
 
 _SAID = ("title", "description", "acceptanceCriteria", "tasks", "notes")

@@ -47,7 +47,7 @@ class Changed:
     story: str
     event: str
     subject: str
-    said: str
+    message: str
     reset: Document | None = None
     reopened: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ def changed(prd: Prd, feature: str, change: Change) -> Changed:
     return _CHANGES[change.verb](prd, feature, change)
 
 
-def found(prd: Prd, story_id: str, feature: str) -> Story:
+def find_story(prd: Prd, story_id: str, feature: str) -> Story:
     """The story of that id. Raises NotFound, with the id that was probably meant."""
     for other in prd.stories:
         if other.id == story_id:
@@ -78,7 +78,7 @@ def require_dependencies(prd: Prd, story: Story, feature: str) -> None:
 def _add(prd: Prd, feature: str, change: Change) -> Changed:
     given: dict[str, Any] = dict(change.given)
     for story_id in given.get("dependsOn", ()):
-        found(prd, story_id, feature)
+        find_story(prd, story_id, feature)
     story_id = change.story or _free_id(prd)
     if any(other.id.lower() == story_id.lower() for other in prd.stories):
         raise Conflict(f"there is a story {story_id} already", hint=f"ralphy story list {feature}")
@@ -90,8 +90,8 @@ def _add(prd: Prd, feature: str, change: Change) -> Changed:
                      "passes": False, "status": "pending", "dependsOn": given.get("dependsOn", [])}  # fmt: skip
     new = {name: value for name, value in new.items() if name == "title" or value not in ("", [])}
     prd = prd.with_stories([*(other.raw for other in prd.stories), new])
-    said = f"{story_id} {new['title']} is added"
-    return Changed(prd, story_id, f"added {story_id}", f"{story_id} is added", said)
+    message = f"{story_id} {new['title']} is added"
+    return Changed(prd, story_id, f"added {story_id}", f"{story_id} is added", message)
 
 
 def _free_id(prd: Prd) -> str:
@@ -101,7 +101,7 @@ def _free_id(prd: Prd) -> str:
 
 
 def _start(prd: Prd, feature: str, change: Change) -> Changed:
-    story = found(prd, change.story, feature)
+    story = find_story(prd, change.story, feature)
     if not story.is_open:
         raise Conflict(f"{story.id} is {story.status.value}", hint=f"ralphy story reset {story.id} {feature}")
     require_dependencies(prd, story, feature)
@@ -109,8 +109,8 @@ def _start(prd: Prd, feature: str, change: Change) -> Changed:
         prd = _first(prd, story)
     if story.id not in (begun := started(prd)):
         prd = prd.with_workflow(started=[*begun, story.id])
-    said = f"{story.id} is in progress: it is the next story, `ralphy loop {feature}` works on it"
-    return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", said)
+    message = f"{story.id} is in progress: it is the next story, `ralphy loop {feature}` works on it"
+    return Changed(prd, story.id, f"next {story.id}", f"{story.id} goes first", message)
 
 
 def _first(prd: Prd, story: Story) -> Prd:
@@ -124,19 +124,19 @@ def _first(prd: Prd, story: Story) -> Prd:
 
 
 def _fail(prd: Prd, feature: str, change: Change) -> Changed:
-    story = found(prd, change.story, feature)
+    story = find_story(prd, change.story, feature)
     if story.is_completed:
         raise Conflict(f"{story.id} is completed", hint=f"ralphy story reset {story.id} {feature}")
     execution = {**story.execution, "last_error": change.message}
     prd = prd.with_story(story.id, status=Status.FAILED.value, execution=execution)
-    said = f"{story.id} has failed: {change.message}"
+    message = f"{story.id} has failed: {change.message}"
     subject = f"{story.id} is given up by a person"
-    return Changed(prd, story.id, f"failed {story.id}", subject, said)
+    return Changed(prd, story.id, f"failed {story.id}", subject, message)
 
 
 def _reset(prd: Prd, feature: str, change: Change) -> Changed:
     """The story is pending, its attempt count resets; its commit stays."""
-    story = found(prd, change.story, feature)
+    story = find_story(prd, change.story, feature)
     prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
     return Changed(prd, story.id, f"redo {story.id}", f"{story.id} is done again", f"{story.id} is pending again",
                    {"story": story.id}, (story.id,))  # fmt: skip
@@ -152,8 +152,8 @@ def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
     stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
     for story in stuck:
         prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
-    said = "failed and blocked stories are pending again" if stuck else "attempt counts are reset"
-    return Changed(prd, "", "reset", "failed stories are tried again", said, {}, tuple(story.id for story in stuck))
+    message = "failed and blocked stories are pending again" if stuck else "attempt counts are reset"
+    return Changed(prd, "", "reset", "failed stories are tried again", message, {}, tuple(story.id for story in stuck))
 
 
 _CHANGES: dict[Verb, Callable[[Prd, str, Change], Changed]] = {

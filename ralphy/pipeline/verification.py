@@ -58,24 +58,24 @@ def changed_lines(evidence: Mapping[str, Any]) -> str:
 def verified_by(evidence: Mapping[str, Any]) -> str:
     """The checks with their exit codes, and how many tests there were; or that there was nothing."""
     checks: Sequence[Mapping[str, Any]] = evidence.get("checks") or ()
-    said = ", ".join(f"{check.get('name')} exit {check.get('exit')}" for check in checks)
+    summary = ", ".join(f"{check.get('name')} exit {check.get('exit')}" for check in checks)
     if evidence and not was_verified(evidence):
-        said = f"unverified: no tests ran ({said})" if said else "unverified: no checks ran"
-    return ", ".join(part for part in (said, number_of_tests(evidence)) if part)
+        summary = f"unverified: no tests ran ({summary})" if summary else "unverified: no checks ran"
+    return ", ".join(part for part in (summary, number_of_tests(evidence)) if part)
 
 
 def runs_in_words(runs: Mapping[str, Any]) -> str:
     """`1 whole run, 3 narrowed`."""
     whole, narrowed = count_of(runs.get("whole")), count_of(runs.get("narrowed"))
-    said = "1 whole run" if whole == 1 else f"{whole} whole runs"
-    return f"{said}, {narrowed} narrowed" if narrowed else said
+    whole_runs = "1 whole run" if whole == 1 else f"{whole} whole runs"
+    return f"{whole_runs}, {narrowed} narrowed" if narrowed else whole_runs
 
 
 def asked_of(evidence: Mapping[str, Any]) -> str:
     """What was asked by running checks, how many runs that took, and the tests that proved the story; "" if nothing was
     noted: `the checks, its tests without its code (1 whole run, 2 narrowed); proved by tests/test_pay.py::test_tax`."""
     runs = mapping_of(evidence.get("check_runs"))
-    asked = [said for purpose, said in _ASKED.items() if purpose in mapping_of(runs.get("asked"))]
+    asked = [words for purpose, words in _ASKED.items() if purpose in mapping_of(runs.get("asked"))]
     red = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))
     proof = [str(one) for kind in ("tests", "checks") for one in red.get(kind) or ()]
     proved = f"; proved by {first_few(proof, _MOST_NAMED)}" if proof else ""

@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_named_with_its_line(old: str, new: str, said: st
 )
 def test_what_each_test_said(tests: dict[str, str], is_green: bool, said: list[str]) -> None:
     found = outcomes(read_acceptance(FILE).files, Listing.of(tests) if tests else None, is_green=is_green)
-    assert [one.said for one in found][:2] == said
+    assert [one.outcome for one in found][:2] == said
 
 
 def test_a_person_drops_the_tests_of_criteria_by_name_or_those_asked_about() -> None:

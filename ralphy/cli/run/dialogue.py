@@ -209,7 +209,7 @@ class StoryDialogue:
         s = observe(self._w, review=False)
         new = plan(s, Change(Verb.RESET, story_id))
         keep(self._w, s, new)
-        self._output.say(new.said)
+        self._output.say(new.message)
 
 
 def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,10 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.errors import NotFound
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.steps.step import Told
+from ralphy.pipeline.steps.step import Briefing
 from ralphy.pipeline.steps.table import step_of, steps
 from ralphy.pipeline.stories import next_ready
-from ralphy.pipeline.story_changes import found
+from ralphy.pipeline.story_changes import find_story
 
 _STEPS = click.Choice([step.name for step in steps()])
 
@@ -30,8 +30,8 @@ def prompt() -> None:
 def show(call: Invocation, step: str, feature: str | None, story_id: str | None) -> int:
     """Show the prompt of STEP as its agent would get it now; start none."""
     with call.seen(feature) as (w, s):
-        if Told.STORY in step_of(step).told:
-            story = found(s.prd, story_id, s.feature) if story_id else next_ready(s.prd)
+        if Briefing.STORY in step_of(step).briefing:
+            story = find_story(s.prd, story_id, s.feature) if story_id else next_ready(s.prd)
             if story is None:
                 raise NotFound(f"no story of {s.feature} is ready", hint="name one: --story ID")
             story_id = story.id

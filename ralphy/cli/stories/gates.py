@@ -166,7 +166,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
         elif any(story.id == target for story in s.prd.stories):
             new = plan(s, Change(Verb.RESET, target))
             keep(w, s, new)
-            said = new.said
+            said = new.message
         else:
             near = nearest(target, [*(story.id for story in s.prd.stories), *named])
             raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story of {s.feature}",
@@ -181,7 +181,7 @@ def reset(call: Invocation, feature: str | None) -> int:
     """Commits and kept attempts stay."""
 
     def say(_: Workspace, new: Changed) -> None:
-        call.output.answer("reset", new.said, said=new.said)
+        call.output.answer("reset", new.message, said=new.message)
 
     return change_stories(call, feature, Change(Verb.RESET_ALL), "reset", say, review=False)
 

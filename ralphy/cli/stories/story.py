@@ -38,8 +38,7 @@ from ralphy.git.ledger import KeptAttempt, StoryCommit
 from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
-from ralphy.pipeline.story_changes import Change, Changed, Verb, require_dependencies
-from ralphy.pipeline.story_changes import found as found_in
+from ralphy.pipeline.story_changes import Change, Changed, Verb, find_story, require_dependencies
 from ralphy.pipeline.verification import asked_of, verified_by
 
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
@@ -104,7 +103,7 @@ def features_with(call: Invocation, names: Sequence[str | None], story_id: str) 
     for name in names:
         with call.seen(name) as (_, s):
             if len(names) == 1:
-                found_in(s.prd, story_id, s.feature)
+                find_story(s.prd, story_id, s.feature)
             holding += [name] if any(one.id == story_id for one in s.prd.stories) else []
     if not holding:
         raise NotFound(f"no open feature has a story {story_id!r}", hint="ralphy story list")
@@ -114,7 +113,7 @@ def features_with(call: Invocation, names: Sequence[str | None], story_id: str) 
 def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
     with call.seen(feature) as (w, s):
         prd, name = with_parts(s.prd), s.feature
-        found = found_in(prd, story_id, name)
+        found = find_story(prd, story_id, name)
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
         attempts = ledger.kept(w.repository, name, found.id)
     status = shown_status(prd)[found.id]
@@ -205,7 +204,7 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that you did yourself; requires committed changes and green checks."""
     story_id, feature = named_story(call, story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
-        found = found_in(s.prd, story_id, s.feature)
+        found = find_story(s.prd, story_id, s.feature)
         if found.is_completed:
             return _say(call, w, "done", found.id, f"{found.id} is already completed")
         require_dependencies(s.prd, found, s.feature)
@@ -240,7 +239,7 @@ def _change(call: Invocation, feature: str | None, change: Change, purpose: str)
     """Make the change now, or queue it while Ralphy works."""
 
     def say(w: Workspace, new: Changed) -> None:
-        _say(call, w, change.verb.value, new.story, new.said)
+        _say(call, w, change.verb.value, new.story, new.message)
 
     return change_stories(call, feature, change, purpose, say)
 

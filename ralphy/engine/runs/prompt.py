@@ -20,7 +20,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.clarify import CLARIFY
 from ralphy.pipeline.steps.qa import QA, round_of
 from ralphy.pipeline.steps.spec import SPEC
-from ralphy.pipeline.steps.step import Told
+from ralphy.pipeline.steps.step import Briefing
 from ralphy.pipeline.steps.story import STORY
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.verification import verified_by
@@ -40,8 +40,8 @@ def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, fe
         **_documents(w, snapshot, share),
         "feedback": feedback,
     }
-    for told in step_of(run.step).told:
-        values |= _TOLD[told](w, run, snapshot, share)
+    for part in step_of(run.step).briefing:
+        values |= _BRIEFINGS[part](w, run, snapshot, share)
     rendered = render(run.step, values, _folders(w), share=share)
     for warning in rendered.warnings:
         w.say(f"warning: {warning}")
@@ -142,7 +142,7 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
     }
 
 
-_TOLD = {Told.FEATURE: _feature, Told.STORIES: _stories, Told.STORY: _story, Told.REVIEW: _review}
+_BRIEFINGS = {Briefing.FEATURE: _feature, Briefing.STORIES: _stories, Briefing.STORY: _story, Briefing.REVIEW: _review}
 
 
 def listed(prd: Prd) -> str:

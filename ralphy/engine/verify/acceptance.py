@@ -95,13 +95,13 @@ def _ask_acceptance(c: Case) -> AcceptanceResult:
         missing = [_row(one, MISSING, MISSING) for one in outcomes(own, None, is_green=False)]
         return AcceptanceResult(missing, flags=[*flags, "acceptance tests could not be run: set acceptance.command"])
     after, output = _said(c, c.tree, files)
-    refused = [one for one in after if one.said != GREEN]
+    refused = [one for one in after if one.outcome != GREEN]
     if refused:
         lines = [_line(c.w, prd, one, output) for one in refused]
-        rows = [_row(one, MISSING, one.said) for one in after if one.criterion.story == story]
+        rows = [_row(one, MISSING, one.outcome) for one in after if one.criterion.story == story]
         return AcceptanceResult(rows, sorted({str(one.criterion) for one in refused}), lines, flags)
-    before = {one[:3]: one.said for one in _said(c, c.green, own)[0]} if own else {}
-    rows = [_row(one, before.get(one[:3], MISSING), one.said) for one in after if one.criterion.story == story]
+    before = {one[:3]: one.outcome for one in _said(c, c.green, own)[0]} if own else {}
+    rows = [_row(one, before.get(one[:3], MISSING), one.outcome) for one in after if one.criterion.story == story]
     blind = [one for one in after if before.get(one[:3]) == GREEN]
     flags += [f"acceptance: {one.criterion} {_name(c.w, one)} passes without the story's code" for one in blind]
     return AcceptanceResult(rows, flags=flags)
@@ -172,7 +172,7 @@ def _name(w: Workspace, one: Asked) -> str:
 def _line(w: Workspace, prd: Prd, one: Asked, output: str) -> str:
     story = next((found for found in prd.stories if found.id == one.criterion.story), None)
     text = _criterion(story, str(one.criterion)) if story else ""
-    why = "it did not run" if one.said == MISSING else _last_line(output, one.test) or "it fails"
+    why = "it did not run" if one.outcome == MISSING else _last_line(output, one.test) or "it fails"
     return f"{one.criterion} ({clip(text, _MOST_OF_A_LINE)}): {_name(w, one)}: {why}"
 
 

@@ -13,7 +13,7 @@ from ralphy.pipeline.clarifications import DOCUMENT, require_questions
 from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import Handed, Step, Taken, Told
+from ralphy.pipeline.steps.step import Briefing, Handed, Step, Taken
 
 _PRD, _SPEC = "PRD.md", "SPEC.md"
 
@@ -54,7 +54,7 @@ CLARIFY = _Clarify(
     models=lambda models: (models.specification,),
     document=DOCUMENT,
     inputs=(_PRD,),
-    told=(Told.FEATURE,),
+    briefing=(Briefing.FEATURE,),
     gate=lambda gates: gates.clarify,
     waiting_phase="AWAITING_CLARIFICATION",
     why_first=f"what {_PRD} leaves open is not asked yet",

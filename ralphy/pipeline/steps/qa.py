@@ -58,7 +58,7 @@ def _criteria_digest(prd: Prd) -> str:
 
 
 def _words(raw: object) -> object:
-    return {name: said for name, said in raw.items() if name != "done"} if isinstance(raw, Mapping) else raw
+    return {name: value for name, value in raw.items() if name != "done"} if isinstance(raw, Mapping) else raw
 
 
 def _unknown(report: QaReport | None) -> str:

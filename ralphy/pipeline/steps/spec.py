@@ -16,7 +16,7 @@ from ralphy.pipeline.gates import revision, word_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
-from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
+from ralphy.pipeline.steps.step import DRAFT, Briefing, Format, Handed, Step, Taken, Wanted
 
 _PRD = "PRD.md"
 _MOST_NAMED = 10
@@ -96,7 +96,7 @@ SPEC = _Spec(
     models=lambda models: (models.specification,),
     document="SPEC.md",
     inputs=(_PRD, CLARIFICATIONS),
-    told=(Told.FEATURE, Told.STORIES),
+    briefing=(Briefing.FEATURE, Briefing.STORIES),
     gate=lambda gates: gates.spec,
     beside=(ACCEPTANCE.document,),
     waiting_phase="AWAITING_SPEC_VALIDATION",

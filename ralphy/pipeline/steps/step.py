@@ -30,7 +30,7 @@ class Format(Enum):
     PULL_REQUEST = "pull request"
 
 
-class Told(Enum):
+class Briefing(Enum):
     """What the engine tells an agent beside what it tells all: groups of the values that a template may use."""
 
     FEATURE = "PRD.md and SPEC.md"
@@ -92,7 +92,7 @@ class Step:
     document: str = ""
     format: Format = Format.TEXT
     inputs: tuple[str, ...] = ()
-    told: tuple[Told, ...] = (Told.REVIEW,)
+    briefing: tuple[Briefing, ...] = (Briefing.REVIEW,)
     gate: Callable[[Gates], str] | None = None
     beside: tuple[str, ...] = ()
     waiting_phase: str = ""

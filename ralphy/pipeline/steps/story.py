@@ -11,7 +11,7 @@ from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.preconditions import baseline, too_many_deaths
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken, Told, Wanted
+from ralphy.pipeline.steps.step import DRAFT, Briefing, Format, Handed, Step, Taken, Wanted
 from ralphy.pipeline.stories import asks_only, next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked
@@ -57,7 +57,7 @@ STORY = _Story(
     phase="IMPLEMENTATION",
     timeout="implementation",
     models=lambda models: models.implementation,
-    told=(Told.STORY,),
+    briefing=(Briefing.STORY,),
     former_template="dev_agent.md",
 )
 SPLIT = _Split(
@@ -65,7 +65,7 @@ SPLIT = _Split(
     phase="IMPLEMENTATION",
     timeout="specification",
     models=lambda models: models.implementation[-1:],
-    told=(Told.STORY, Told.STORIES),
+    briefing=(Briefing.STORY, Briefing.STORIES),
 )
 
 
@@ -172,8 +172,8 @@ def _next_attempt(story: Story, past: StoryHistory, config: Config, attempt: int
     if past.too_large:
         how.append("a smaller prompt")
     begins = "" if how else "starting "
-    shown = marked(model, config.agent.is_rehearsal)
-    why = f"{story.id}: {begins}attempt {attempt} of {config.limits.max_attempts} with {shown}"
+    model_label = marked(model, config.agent.is_rehearsal)
+    why = f"{story.id}: {begins}attempt {attempt} of {config.limits.max_attempts} with {model_label}"
     why += f": {', '.join(how)}" if how else ""
     return d.RunAgent(why, names.STORY, story.id, attempt, mode, model)
 
