@@ -30,7 +30,7 @@ def with_setting(data: bytes, where: str, field: Field, value: object) -> bytes:
 
 
 def _comments(text: str) -> Counter[str]:
-    return Counter(found.strip() for found in re.findall(r"(?:^|\s)#.*", text))
+    return Counter(comment.strip() for comment in re.findall(r"(?:^|\s)#.*", text))
 
 
 def _changed(text: str, dotted: str, value: str) -> str:

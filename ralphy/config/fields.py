@@ -23,7 +23,7 @@ from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
 from ralphy.text.nearest import nearest
-from ralphy.text.strict_json import escaped, shown
+from ralphy.text.strict_json import escaped, preview
 
 Place = tuple[str | int, ...]
 
@@ -86,20 +86,20 @@ class Field:
     def expected(self) -> str:
         """What it takes, in words."""
         *others, last = [f'"{choice}"' for choice in self.node.get("enum", ("",))]
-        said = self.node.get("$comment") or (f"{', '.join(others)} or {last}" if others else _EXPECTED[self.kind])
-        return str(said)
+        words = self.node.get("$comment") or (f"{', '.join(others)} or {last}" if others else _EXPECTED[self.kind])
+        return str(words)
 
 
 @cache
 def nodes() -> Mapping[str, Mapping[str, Any]]:
     """Dotted name -> what the schema says of that setting; of a check's parts, too."""
-    found: dict[str, Mapping[str, Any]] = {}
+    by_name: dict[str, Mapping[str, Any]] = {}
     for name, node in schema("config")["properties"].items():
         inner = node.get("properties")
-        found |= {f"{name}.{key}": one for key, one in inner.items()} if inner else {name: node}
-    parts = found["checks"]["items"]["properties"]
-    found["agent.preset"] = {**found["agent.preset"], "enum": list(PRESETS)}
-    return found | {f"checks[].{key}": one for key, one in parts.items()}
+        by_name |= {f"{name}.{key}": one for key, one in inner.items()} if inner else {name: node}
+    parts = by_name["checks"]["items"]["properties"]
+    by_name["agent.preset"] = {**by_name["agent.preset"], "enum": list(PRESETS)}
+    return by_name | {f"checks[].{key}": one for key, one in parts.items()}
 
 
 @cache
@@ -110,17 +110,17 @@ def _validator(dotted: str) -> Draft202012Validator:
 @cache
 def all_fields() -> Mapping[str, Field]:
     """Every setting by its dotted name, in the order of the configuration."""
-    found: dict[str, Field] = {}
+    by_name: dict[str, Field] = {}
     defaults = Config()
     for outer in fields(Config):
         value = getattr(defaults, outer.name)
         if not is_dataclass(value):
-            found[outer.name] = Field(outer.name, str(outer.type), value)
+            by_name[outer.name] = Field(outer.name, str(outer.type), value)
             continue
         for inner in fields(value):
             dotted = f"{outer.name}.{inner.name}"
-            found[dotted] = Field(dotted, str(inner.type), getattr(value, inner.name))
-    return found
+            by_name[dotted] = Field(dotted, str(inner.type), getattr(value, inner.name))
+    return by_name
 
 
 @cache
@@ -218,7 +218,7 @@ def short(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     if not isinstance(value, (list, tuple)):
-        return shown(value, 40)
+        return preview(value, 40)
     text = escaped(flow(value))
     return text if len(text) <= 40 else f"{text[:39]}…"
 

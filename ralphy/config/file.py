@@ -37,7 +37,7 @@ class Layer:
 
     def plain(self) -> dict[str, object]:
         """The values alone."""
-        return {name: found.value for name, found in self.values.items()}
+        return {name: setting.value for name, setting in self.values.items()}
 
 
 def read_values(data: bytes, where: str) -> Layer:
@@ -56,8 +56,8 @@ def read_values(data: bytes, where: str) -> Layer:
             values[dotted] = Value(accept(known[dotted], value), f"{where}:{document.lines[path]}")
         except UnfitError as error:
             raise error.at(f"{where}:{document.lines[(*path, *error.inner)]}") from None
-    said = f"{where}: this looks like another tool's file; ignored: {', '.join(foreign)} (put commands under checks)"
-    return Layer(values, (said,) if foreign else ())
+    warning = f"{where}: this looks like another tool's file; ignored: {', '.join(foreign)} (put commands under checks)"
+    return Layer(values, (warning,) if foreign else ())
 
 
 def _settings(document: Document, where: str) -> Iterator[tuple[Place, object]]:

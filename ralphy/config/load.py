@@ -68,8 +68,8 @@ def load(
     layers = [user, project, feature, _env_layer(env), _flag_layer(flags)]
     warnings = [text for layer in layers for text in layer.warnings]
     merged = {**defaults, **user.values}
-    loosening = {name: found.value for name, found in project.values.items()
-                 if name not in AMOUNTS and is_looser(name, found.value, defaults[name].value)}  # fmt: skip
+    loosening = {name: setting.value for name, setting in project.values.items()
+                 if name not in AMOUNTS and is_looser(name, setting.value, defaults[name].value)}  # fmt: skip
     untrusted = {} if is_trusted(repo, loosening, env) else {name: _named(name, project) for name in loosening}
     warnings += _merge_project(merged, project, untrusted)
     warnings += _merge_feature(merged, feature)
@@ -82,44 +82,44 @@ def load(
             merged[name] = Value(own, merged["agent.preset"].source)
     config = _build(merged)
     warnings += _doubts(config)
-    sources = {name: found.source for name, found in merged.items()}
+    sources = {name: setting.source for name, setting in merged.items()}
     return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
 
 
 def _merge_project(merged: dict[str, Value], layer: Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
     """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
-    for name, found in layer.values.items():
+    for name, setting in layer.values.items():
         floor = merged[name]
-        if floor.source != "default" and name not in PROGRAMS and is_looser(name, found.value, floor.value):
-            yield _refused(name, found, f"{floor.source} says {_said(floor.value)}, and a repository can only tighten "
-                                        "your own settings")  # fmt: skip
+        if floor.source != "default" and name not in PROGRAMS and is_looser(name, setting.value, floor.value):
+            why = f"{floor.source} says {_in_words(floor.value)}, and a repository can only tighten your own settings"
+            yield _refused(name, setting, why)
         elif name in untrusted:
             yield f"{untrusted[name]} has no effect until you accept it: ralphy trust"
         else:
-            merged[name] = found
+            merged[name] = setting
 
 
 def _merge_feature(merged: dict[str, Value], layer: Layer) -> Iterable[str]:
     """Take a feature's settings over, but for those that are looser than what is in force without it."""
-    for name, found in layer.values.items():
+    for name, setting in layer.values.items():
         floor = merged[name]
-        if (floor.source != "default" or name not in AMOUNTS) and is_looser(name, found.value, floor.value):
-            yield _refused(name, found, f"a feature can only tighten ({_said(floor.value)}, "
-                                        f"{floor.source}); set it in .ralphy/config.yaml")  # fmt: skip
+        if (floor.source != "default" or name not in AMOUNTS) and is_looser(name, setting.value, floor.value):
+            in_force = f"{_in_words(floor.value)}, {floor.source}"
+            yield _refused(name, setting, f"a feature can only tighten ({in_force}); set it in .ralphy/config.yaml")
         else:
-            merged[name] = found
+            merged[name] = setting
 
 
-def _refused(name: str, found: Value, why: str) -> str:
-    return f"{found.source}: {name}: {_said(found.value)} has no effect: {why}"
+def _refused(name: str, setting: Value, why: str) -> str:
+    return f"{setting.source}: {name}: {_in_words(setting.value)} has no effect: {why}"
 
 
 def _named(name: str, layer: Layer) -> str:
-    found = layer.values[name]
-    return f"{found.source}: {name}: {_said(found.value)}"
+    setting = layer.values[name]
+    return f"{setting.source}: {name}: {_in_words(setting.value)}"
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     """A value as it is named in a message."""
     if isinstance(value, tuple):
         return " ".join(map(str, value))[:80] or "nothing"
@@ -189,19 +189,19 @@ def _replace_unknown_models(merged: dict[str, Value], preset: Preset) -> list[st
     """Put the default in the place of what is not a model's name: a name becomes an argument of a program."""
     warnings: list[str] = []
     for name in (name for name in merged if name.startswith("models.")):
-        found, default = merged[name], all_fields()[name].default
-        names = found.value if isinstance(found.value, tuple) else (found.value,)
+        setting, default = merged[name], all_fields()[name].default
+        names = setting.value if isinstance(setting.value, tuple) else (setting.value,)
         wrong = [model for model in names if not preset.models.fullmatch(str(model))]
         if not wrong:
             continue
         first = str(default[0] if isinstance(default, tuple) else default)
         first = first if preset.models.fullmatch(first) else preset.model
-        kept = tuple(first if model in wrong else model for model in names)
-        merged[name] = Value(kept if isinstance(found.value, tuple) else first, found.source)
-        if found.source == "default":
+        corrected = tuple(first if model in wrong else model for model in names)
+        merged[name] = Value(corrected if isinstance(setting.value, tuple) else first, setting.source)
+        if setting.source == "default":
             continue
         listed = ", ".join(f'"{str(model)[:40]}"' for model in wrong)
-        warnings.append(f"{found.source}: {name}: {listed} is not a model's name; using {first}")
+        warnings.append(f"{setting.source}: {name}: {listed} is not a model's name; using {first}")
     return warnings
 
 
@@ -224,8 +224,8 @@ def _doubts(config: Config) -> Iterable[str]:
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
     commands |= {"setup": config.setup, "stack.test_command": config.stack.test_command}
     for name, command in commands.items():
-        if found := _only_for_a_shell(command):
-            yield f"{name}: {found} does nothing without a shell; use sh -c '…', or two checks"
+        if word := _only_for_a_shell(command):
+            yield f"{name}: {word} does nothing without a shell; use sh -c '…', or two checks"
 
 
 def _only_for_a_shell(command: str) -> str:

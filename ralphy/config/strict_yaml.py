@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.text.strict_json import decode, shown
+from ralphy.text.strict_json import decode, preview
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
@@ -92,17 +92,17 @@ class _Reading:
         return self._constructor.construct_object(node)
 
     def _mapping(self, node: yaml.MappingNode, path: Place) -> dict[str, object]:
-        found: dict[str, object] = {}
+        mapping: dict[str, object] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise self.refusal(key, "has a list or a mapping as a key", "keys are plain words")
             name = str(key.value)
-            if name in found:
+            if name in mapping:
                 first = self.lines[(*path, name)]
-                raise self.refusal(key, f"has the key {shown(name, 40)} twice (first on line {first})")
+                raise self.refusal(key, f"has the key {preview(name, 40)} twice (first on line {first})")
             self.lines[(*path, name)] = key.start_mark.line + 1
-            found[name] = self.value(value, (*path, name))
-        return found
+            mapping[name] = self.value(value, (*path, name))
+        return mapping
 
     def refusal(self, node: yaml.Node, what: str, hint: str = "") -> InvalidInput:
         return InvalidInput(what, where=f"{self._where}:{node.start_mark.line + 1}", hint=hint)

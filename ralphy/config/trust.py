@@ -30,10 +30,10 @@ def record_path(env: Mapping[str, str]) -> Path | None:
 
 def is_trusted(root: Path, values: Values, env: Mapping[str, str]) -> bool:
     """May these settings of the repository's file be in force?"""
-    found = find_root(os.path.realpath(root))
-    if not values or found is None:
+    repository = find_root(os.path.realpath(root))
+    if not values or repository is None:
         return True
-    git_dir, common_dir = Path(found[1]), Path(common_of(found[1]))
+    git_dir, common_dir = Path(repository[1]), Path(common_of(repository[1]))
     path = record_path(env)
     is_accepted = path is not None and _digest(values) in _accepted(path, common_dir)
     return is_accepted or not _has_foreign_commits(git_dir, common_dir)
@@ -41,10 +41,10 @@ def is_trusted(root: Path, values: Values, env: Mapping[str, str]) -> bool:
 
 def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
     """Note these settings as the person's own; does nothing where nothing can be noted."""
-    path, found = record_path(env), find_root(os.path.realpath(root))
-    if path is None or found is None or not values:
+    path, repository = record_path(env), find_root(os.path.realpath(root))
+    if path is None or repository is None or not values:
         return
-    common_dir = Path(common_of(found[1]))
+    common_dir = Path(common_of(repository[1]))
     accepted = _accepted(path, common_dir)
     if _digest(values) in accepted:
         return
@@ -54,8 +54,8 @@ def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
 
 
 def _accepted(path: Path, common_dir: Path) -> list[object]:
-    found = read_note(path).get(str(common_dir))
-    return found if isinstance(found, list) else []
+    digests = read_note(path).get(str(common_dir))
+    return digests if isinstance(digests, list) else []
 
 
 def _digest(values: Values) -> str:

@@ -51,13 +51,13 @@ def _is_own(story: Mapping[str, Any]) -> bool:
 
 
 def _respelled(story: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    respelled: dict[str, Any] = {}
     for name, value in story.items():
         if name == OWN or name not in SPELLINGS:
-            found[name] = value
+            respelled[name] = value
         elif OWN not in story:
-            found[OWN] = list(map(id_of, value))
-    return {**found, "id": id_of(story["id"])}
+            respelled[OWN] = list(map(id_of, value))
+    return {**respelled, "id": id_of(story["id"])}
 
 
 def _list(value: Any) -> list[Any]:

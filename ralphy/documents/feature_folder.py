@@ -186,15 +186,15 @@ def read_marker(path: Path) -> Marker | None:
     What is judged is what is read: one open file, whatever is put in its place meanwhile.
     """
     try:
-        found, folder = path.lstat(), path.parent.stat()
+        status, folder = path.lstat(), path.parent.stat()
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode):
-        return Marker(found.st_ctime_ns, "", _why_invalid(found, folder))
+    if not stat.S_ISREG(status.st_mode):
+        return Marker(status.st_ctime_ns, "", _why_invalid(status, folder))
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        return Marker(found.st_ctime_ns, "", f"cannot be read: {error.strerror}")
+        return Marker(status.st_ctime_ns, "", f"cannot be read: {error.strerror}")
     with os.fdopen(descriptor, "rb") as file:
         held = os.fstat(descriptor)
         invalid = _why_invalid(held, folder)
@@ -202,16 +202,16 @@ def read_marker(path: Path) -> Marker | None:
     return Marker(held.st_ctime_ns, text, invalid)
 
 
-def _why_invalid(found: os.stat_result, folder: os.stat_result) -> str:
+def _why_invalid(status: os.stat_result, folder: os.stat_result) -> str:
     allowed = {os.getuid(), folder.st_uid}
     faults = (
-        (stat.S_ISLNK(found.st_mode), "is a symbolic link"),
-        (stat.S_ISDIR(found.st_mode), "is a directory"),
-        (not stat.S_ISREG(found.st_mode), "is not a regular file"),
-        (found.st_nlink > 1, "has more than one link"),
-        (found.st_uid not in allowed, f"belongs to user {found.st_uid}"),
-        (found.st_ctime > time.time() + 5, "has a time in the future"),
-        (found.st_size > _MARKER_BYTES, "is too large"),
+        (stat.S_ISLNK(status.st_mode), "is a symbolic link"),
+        (stat.S_ISDIR(status.st_mode), "is a directory"),
+        (not stat.S_ISREG(status.st_mode), "is not a regular file"),
+        (status.st_nlink > 1, "has more than one link"),
+        (status.st_uid not in allowed, f"belongs to user {status.st_uid}"),
+        (status.st_ctime > time.time() + 5, "has a time in the future"),
+        (status.st_size > _MARKER_BYTES, "is too large"),
         # anyone who can write to the folder can give an old file of somebody else this name
         (bool(folder.st_mode & stat.S_IWOTH), "is in a world-writable folder (chmod o-w)"),
     )

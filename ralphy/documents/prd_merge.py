@@ -36,11 +36,11 @@ def merge(base: Document, ralphy: Document, person: Document) -> Merged:
         return Merged(ralphy)
     clashes: list[str] = []
     before, now, edited = _by_id(base), _by_id(ralphy), _by_id(person)
-    found = now if not edited else {
+    merged = now if not edited else {
         name: _story(name, before.get(name), now.get(name), edited.get(name), clashes)
         for name in _order(ralphy, person)
     }  # fmt: skip
-    stories = [story for story in found.values() if story is not None]
+    stories = [story for story in merged.values() if story is not None]
     root = _fields("", base, {**ralphy, _STORIES: stories}, {**person, _STORIES: stories}, _OWN_ROOT, clashes)
     return Merged(root, tuple(clashes))
 

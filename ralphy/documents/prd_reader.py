@@ -22,7 +22,7 @@ from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import read_regular, signature
 from ralphy.resources import schema
 from ralphy.text.marks import lines_of
-from ralphy.text.strict_json import MAX_BYTES, decode, escaped, parse, shown, too_large
+from ralphy.text.strict_json import MAX_BYTES, decode, escaped, parse, preview, too_large
 
 Document = dict[str, Any]
 
@@ -58,8 +58,8 @@ def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL
     Raises InvalidInput with up to ten problems.
     """
     document = parse(data, where)
-    if found := _first_at_each_place([*_misfits_in(data), *problems(document, base_branches)]):
-        raise _refusal(found, data, where)
+    if violations := _first_at_each_place([*_misfits_in(data), *problems(document, base_branches)]):
+        raise _refusal(violations, data, where)
     return with_own_spelling(document)
 
 
@@ -83,8 +83,8 @@ def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = 
     draft = _planned(parse(data, where, MAX_DRAFT_BYTES))
     stories = draft.get("userStories") if isinstance(draft, dict) else None
     broken_rules = problems({"userStories": stories}, known_ids=known_ids)
-    if found := _first_at_each_place([*_misfits(draft, "stories"), *broken_rules]):
-        raise _refusal(found, data, where)
+    if violations := _first_at_each_place([*_misfits(draft, "stories"), *broken_rules]):
+        raise _refusal(violations, data, where)
     checked: list[Document] = with_own_spelling(draft)["userStories"]
     return checked
 
@@ -99,11 +99,11 @@ def _planned(draft: Any) -> Any:
 def _planned_story(story: Any) -> Any:
     if not isinstance(story, dict):
         return story
-    kept = {key: value for key, value in story.items() if key not in OWN}
+    planned = {key: value for key, value in story.items() if key not in OWN}
     for name in LISTS:
-        if isinstance(kept.get(name), list):
-            kept[name] = [unticked(item) for item in kept[name]]
-    return kept
+        if isinstance(planned.get(name), list):
+            planned[name] = [unticked(item) for item in planned[name]]
+    return planned
 
 
 def _read(path: Path, where: str) -> bytes:
@@ -121,17 +121,17 @@ def _read(path: Path, where: str) -> bytes:
     raise InvalidInput("is not readable", where=where, hint="make it readable: chmod u+r")
 
 
-def _refusal(found: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
+def _refusal(violations: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
     """One error that names the first ten problems, each with its line."""
-    shown_ones = found[:MOST_SHOWN]
+    shown_ones = violations[:MOST_SHOWN]
     lines = lines_of(decode(data, where), [problem.path for problem in shown_ones])
     first, *others = [(f"{where}:{line}", problem) for line, problem in zip(lines, shown_ones, strict=True)]
     what = [str(first[1])]
     for place, problem in others:
         new = problem.hint if problem.hint != first[1].hint else ""
         what.append(f"{place}: {problem}" + (f" ({new})" if new else ""))
-    if len(found) > MOST_SHOWN:
-        what.append(f"… and {len(found) - MOST_SHOWN} more")
+    if len(violations) > MOST_SHOWN:
+        what.append(f"… and {len(violations) - MOST_SHOWN} more")
     return InvalidInput("\n".join(what), where=first[0], hint=first[1].hint or SEE_EXAMPLE)
 
 
@@ -142,10 +142,10 @@ def _misfits(document: Any, name: str) -> list[Problem]:
     return [problem for error in errors for problem in _worded(error)]
 
 
-def _first_at_each_place(found: Iterable[Problem]) -> list[Problem]:
+def _first_at_each_place(violations: Iterable[Problem]) -> list[Problem]:
     """The problems without those at a place that has one: a value of the wrong type breaks other demands, too."""
     at: dict[tuple[str | int, ...], Problem] = {}
-    for problem in found:
+    for problem in violations:
         at.setdefault(problem.path, problem)
     return list(at.values())
 
@@ -168,7 +168,7 @@ def _worded(error: ValidationError) -> Iterator[Problem]:
     node: Any = error.schema
     wording = _WORDINGS.get(str(error.validator))
     expected = wording(error.validator_value) if wording else f"must be {node['$comment']}"
-    yield Problem(path, f"is {shown(error.instance)}, {expected}")
+    yield Problem(path, f"is {preview(error.instance)}, {expected}")
 
 
 def _instead(missing: str, there: Document) -> str:
@@ -193,7 +193,7 @@ def _any_of(types: Sequence[str]) -> str:
 
 _WORDINGS: dict[str, Callable[[Any], str]] = {
     "type": lambda named: f"must be {_any_of([named] if isinstance(named, str) else named)}",
-    "enum": lambda values: f"must be one of {', '.join(map(shown, values))}",
+    "enum": lambda values: f"must be one of {', '.join(map(preview, values))}",
     "minimum": lambda least: f"must be {least} or more",
     "minItems": lambda _: "must not be empty",
 }

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ralphy.documents.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
-from ralphy.text.strict_json import escaped, shown
+from ralphy.text.strict_json import escaped, preview
 
 Path = tuple[str | int, ...]
 
@@ -59,7 +59,7 @@ Named = Sequence[tuple[int, str, dict[str, Any]]]
 def _branch(name: Any, base_branches: Collection[str]) -> Iterable[Problem]:
     if isinstance(name, str) and name in base_branches:
         hint = "write a name such as ralph/login, or remove branchName"
-        yield Problem(("branchName",), f"is {shown(name)}, which is the base branch", hint)
+        yield Problem(("branchName",), f"is {preview(name)}, which is the base branch", hint)
 
 
 def _ids(named: Named) -> Iterable[Problem]:
@@ -69,7 +69,7 @@ def _ids(named: Named) -> Iterable[Problem]:
         earlier, same = first.setdefault(story_id.lower(), (index, story_id))
         if earlier != index:
             but = "" if same == story_id else " except for case"
-            message = f"is {shown(story_id)}, the same as userStories[{earlier}].id{but}"
+            message = f"is {preview(story_id)}, the same as userStories[{earlier}].id{but}"
             yield Problem(path, message, "give each story a unique id")
 
 
@@ -89,7 +89,7 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
                 inside.append(other)
             elif other not in known_ids:
                 near = spelled.get(other.strip().lower())
-                yield Problem(path, f"is {shown(other)}, no such story", _like(near))
+                yield Problem(path, f"is {preview(other)}, no such story", _like(near))
         if name := disagrees(story):
             ids = {field: _ids_of(story[field]) for field in (name, OWN)}
             yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep only {OWN}")
@@ -101,7 +101,7 @@ def _ids_of(listed: Iterable[Any]) -> str:
 
 
 def _like(known: str | None) -> str:
-    return f"did you mean {shown(known)}?" if known else "use a story's id, or remove it"
+    return f"did you mean {preview(known)}?" if known else "use a story's id, or remove it"
 
 
 def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
@@ -116,4 +116,4 @@ def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:
 
 
 def _name(key: str) -> str:
-    return key if key.isidentifier() or key in ("$schema",) else shown(key, 40)
+    return key if key.isidentifier() or key in ("$schema",) else preview(key, 40)

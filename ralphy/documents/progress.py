@@ -93,8 +93,8 @@ def added(text: str, entry: ProgressEntry, started: str) -> str:
 def run_without_commit(text: str) -> str:
     """The run of the last story that landed, as long as its entry names no commit; "" otherwise."""
     landed = [entry for entry in _split(text)[1] if entry.split("\n", 1)[0].endswith(" - completed")]
-    found = _UNNAMED.search(landed[-1]) if landed else None
-    return found[1] if found else ""
+    match = _UNNAMED.search(landed[-1]) if landed else None
+    return match[1] if match else ""
 
 
 def with_commit(text: str, run: str, commit: str) -> str:
@@ -110,13 +110,13 @@ def _split(text: str) -> tuple[str, list[str]]:
 def _bounded(head: str, entries: list[str]) -> str:
     if len(head.encode()) > MOST_BYTES // 2:
         head = head.encode()[: MOST_BYTES // 2].decode("utf-8", "ignore") + "\n…\n---\n"
-    size, kept = len(head.encode()), 0
+    size, count = len(head.encode()), 0
     for entry in reversed(entries):
         size += len(entry.encode())
-        if size > MOST_BYTES and kept:
+        if size > MOST_BYTES and count:
             break
-        kept += 1
-    return head + "".join(entries[len(entries) - kept :])
+        count += 1
+    return head + "".join(entries[len(entries) - count :])
 
 
 def _with_patterns(head: str, patterns: Sequence[str]) -> str:

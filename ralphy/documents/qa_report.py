@@ -27,8 +27,8 @@ def parse_qa_report(text: str, where: str) -> QaReport:
     matter = _front_matter(text, where)
     verdict = matter.get("verdict")
     if verdict not in ("pass", "fail"):
-        shown = repr(verdict) if isinstance(verdict, str | bool | int | None) else f"a {type(verdict).__name__}"
-        raise InvalidInput(f"verdict is {shown[:80]}, must be pass or fail", where=f"{where}:2", hint=_HINT)
+        verdict_text = repr(verdict) if isinstance(verdict, str | bool | int | None) else f"a {type(verdict).__name__}"
+        raise InvalidInput(f"verdict is {verdict_text[:80]}, must be pass or fail", where=f"{where}:2", hint=_HINT)
     findings = matter.get("findings") or []
     if not isinstance(findings, list):
         raise InvalidInput("findings must be a list", where=where, hint=_HINT)
@@ -53,10 +53,10 @@ def with_front_matter(report: QaReport, text: str, where: str) -> str:
     matter = _front_matter(text, where)
     more = {name: value for name, value in matter.items()
             if name not in _OWN and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
-    kept = yaml.safe_dump(more, sort_keys=False, allow_unicode=True) if more else ""
+    extra = yaml.safe_dump(more, sort_keys=False, allow_unicode=True) if more else ""
     lines = text.replace("\r\n", "\n").split("\n")
     end = next(i for i in range(1, len(lines)) if lines[i].rstrip() == "---")
-    return "---\n" + "".join(_written(report)) + kept + "\n".join(lines[end:])
+    return "---\n" + "".join(_written(report)) + extra + "\n".join(lines[end:])
 
 
 def _written(report: QaReport) -> Iterator[str]:

@@ -30,10 +30,10 @@ def key_of(question: Answer) -> str:
 
 def asked(text: str, key: str, title: str, question: str) -> str:
     """QUESTIONS.md with an open question for a story or step; an earlier section of it is replaced."""
-    kept = without(text, key) or _INTRO
+    remaining = without(text, key) or _INTRO
     plain = printable(question.strip(), "\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
-    return f"{kept.rstrip()}\n\n## {key}: {title}\n\n{quoted}\n\nAnswer:\n"
+    return f"{remaining.rstrip()}\n\n## {key}: {title}\n\n{quoted}\n\nAnswer:\n"
 
 
 def without(text: str, key: str) -> str:
@@ -46,13 +46,13 @@ def answered(text: str, key: str, words: str) -> str:
 
     No line of the answer begins a section.
     """
-    said = re.sub(r"^(?=#)", " ", words.strip(), flags=re.M)
+    answer = re.sub(r"^(?=#)", " ", words.strip(), flags=re.M)
 
     def put(section: re.Match[str]) -> str:
-        found = _ANSWER.search(section.group(0))
-        if section.group(1) != key or not found:
+        match = _ANSWER.search(section.group(0))
+        if section.group(1) != key or not match:
             return section.group(0)
-        return f"{section.group(0)[: found.start(1)].rstrip()} {said}\n\n"
+        return f"{section.group(0)[: match.start(1)].rstrip()} {answer}\n\n"
 
     return _SECTION.sub(put, text)
 
@@ -74,7 +74,7 @@ def unanswered_steps(text: str) -> frozenset[str]:
 
 def _sections(text: str) -> Iterator[Answer]:
     for key, body in _SECTION.findall(text):
-        said = _ANSWER.search(body)
-        asked_for = "\n".join(_QUOTED.findall(body[: said.start()] if said else body)).strip()
+        match = _ANSWER.search(body)
+        asked_for = "\n".join(_QUOTED.findall(body[: match.start()] if match else body)).strip()
         step = key.removesuffix(_STEP) if key.endswith(_STEP) else ""
-        yield Answer("" if step else key, said.group(1).strip() if said else "", asked_for, step)
+        yield Answer("" if step else key, match.group(1).strip() if match else "", asked_for, step)

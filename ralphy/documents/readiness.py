@@ -18,20 +18,20 @@ _OBJECTIVE = re.compile(
 
 def require_ready(text: str, where: str) -> None:
     """Raises InvalidInput with file and line of what a PRD.md lacks."""
-    if found := faults(text):
-        raise InvalidInput("\n".join(f"{where}:{fault}" for fault in found),
+    if missing := faults(text):
+        raise InvalidInput("\n".join(f"{where}:{fault}" for fault in missing),
                            hint=f'edit {where}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
 
 
 def faults(text: str) -> list[str]:
     """What a PRD.md lacks, as sentences behind their lines; nothing for one that is ready."""
-    found = []
+    missing = []
     title_at, title = next(((line, words) for line, level, words, _ in _sections(text) if level == 1), (1, ""))
     if not title:
-        found.append(f'{title_at}: no title: begin with "# " and what is wanted')
+        missing.append(f'{title_at}: no title: begin with "# " and what is wanted')
     if line := _without_objective(text):
-        found.append(f'{line}: no objective: write below "## Objective" what is wanted, and for whom')
-    return found
+        missing.append(f'{line}: no objective: write below "## Objective" what is wanted, and for whom')
+    return missing
 
 
 def _without_objective(text: str) -> int:
@@ -54,11 +54,11 @@ def _without_objective(text: str) -> int:
 
 def _sections(text: str) -> list[tuple[int, int, str, list[str]]]:
     """(line, level, heading, lines below it) of each section, without comments and code; level 0 is above all."""
-    found: list[tuple[int, int, str, list[str]]] = [(1, 0, "", [])]
+    sections: list[tuple[int, int, str, list[str]]] = [(1, 0, "", [])]
     plain = _UNDERLINED.sub(r"# \1\n", _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text))
     for number, line in outside_fences(plain.splitlines()):
         if heading := _HEADING.fullmatch(line):
-            found.append((number, len(heading[1]), (heading[2] or "").strip(), []))
+            sections.append((number, len(heading[1]), (heading[2] or "").strip(), []))
         elif line.strip():
-            found[-1][3].append(line)
-    return found
+            sections[-1][3].append(line)
+    return sections

@@ -131,8 +131,8 @@ def report_of(s: Snapshot, decision: d.Decision, commits: Mapping[str, str], pas
         rejected=tuple(
             sorted((turn for turn in past.turns if turn.is_rejected), key=lambda turn: (turn.of, turn.began))
         ),
-        asked=tuple((story.id, said) for story in done if (said := asked_of(mapping_of(story.raw.get("evidence"))))),
-        flagged=tuple((story.id, _line(said)) for story in done for said in warnings_of(story)),
+        asked=tuple((story.id, text) for story in done if (text := asked_of(mapping_of(story.raw.get("evidence"))))),
+        flagged=tuple((story.id, _line(warning)) for story in done for warning in warnings_of(story)),
         doubts=tuple(_doubts(s, done)),
         decisions=(*past.decisions, *_reviewed(s.qa)),
         night=nights[-1] if nights else Past(),
@@ -166,13 +166,13 @@ def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterato
         for number, item in enumerate(items_of(story.raw, CRITERIA), 1):
             name = f"{story.id}.{number}"
             answer = answers.get(name)
-            said = {"met": answer.met, "note": answer.note} if answer else {}
+            review = {"met": answer.met, "note": answer.note} if answer else {}
             tests = dict(_accepted(evidence, number, name))
             for test in answer.tests if answer else ():
                 tests.setdefault(test, (_before(test, red), "green"))
             given.update(full for test in tests for full in red if _is_same(test, full))
             for test, (before, after) in tests.items() or [("", ("", ""))]:
-                yield Row(name, str(item), test, before, after, commit, **said)
+                yield Row(name, str(item), test, before, after, commit, **review)
         yield from (Row(story.id, "", test, "red", "green", commit) for test in red if test not in given)
 
 
@@ -201,12 +201,12 @@ def _waits(s: Snapshot, decision: d.Decision, folder: str) -> Iterator[Need]:
         yield Need(decision.reason, _next(s, decision))
     for story in s.prd.stories:
         if story.status.value in ("failed", "blocked"):
-            said = "failed: say what to do" if story.status.value == "failed" else "asks a question"
-            yield Need(f"{story.id} {story.title} {said}", questions, story.id)
+            request = "failed: say what to do" if story.status.value == "failed" else "asks a question"
+            yield Need(f"{story.id} {story.title} {request}", questions, story.id)
     for line in steering_of(s.prd):
         yield Need(f"read this file first: {line}", f"git diff {s.tree.base}...{s.tree.feature_branch}")
-    for found in s.qa.blocking if s.qa else ():
-        yield Need(f"{found.severity}: {found.title}", f"read {folder}/QA_REPORT.md")
+    for finding in s.qa.blocking if s.qa else ():
+        yield Need(f"{finding.severity}: {finding.title}", f"read {folder}/QA_REPORT.md")
 
 
 def _next(s: Snapshot, decision: d.Decision) -> str:
@@ -254,16 +254,16 @@ def _doubts(s: Snapshot, done: Sequence[Story]) -> Iterator[tuple[str, str]]:
             yield story.id, parts_in_words({"parts": parts}, 20)
     for answer in (s.qa.criteria if s.qa else None) or ():
         if answer.met != "yes":
-            said = "the review says: not met" if answer.met == "no" else "the review could not tell"
-            yield answer.id, f"{said}: {answer.note}" if answer.note else said
+            verdict = "the review says: not met" if answer.met == "no" else "the review could not tell"
+            yield answer.id, f"{verdict}: {answer.note}" if answer.note else verdict
 
 
 def _reviewed(qa: QaReport | None) -> Iterator[Moment]:
     """The findings that the review itself took back, or noted too late to block."""
-    for found in qa.findings if qa else ():
-        if found.state in ("dropped", "noted"):
-            why = f": {found.note}" if found.note else ""
-            yield Moment(0.0, _line(f"review: {found.id} {found.title} {found.state}{why}"))
+    for finding in qa.findings if qa else ():
+        if finding.state in ("dropped", "noted"):
+            why = f": {finding.note}" if finding.note else ""
+            yield Moment(0.0, _line(f"review: {finding.id} {finding.title} {finding.state}{why}"))
 
 
 def _line(text: str) -> str:

@@ -120,18 +120,18 @@ def landed_rows(done: Sequence[Landed]) -> Rows:
 def matrix_rows(rows: Sequence[Row]) -> Rows:
     for row in rows:
         doubt = _DOUBTS.get(row.met, "")
-        said = f" ({doubt}: {row.note})" if doubt and row.note else f" ({doubt})" if doubt else ""
-        yield f"{row.id} {row.criterion}".strip() + said, row.test or "none", row.before, row.after, row.commit
+        remark = f" ({doubt}: {row.note})" if doubt and row.note else f" ({doubt})" if doubt else ""
+        yield f"{row.id} {row.criterion}".strip() + remark, row.test or "none", row.before, row.after, row.commit
 
 
 def night_rows(report: Report, clock: Clock) -> Rows:
     """The runs and the pauses of the night, as they began."""
-    found = [(turn.began, (clock(turn.began), clock(turn.ended) if turn.ended else "", turn.lane,
-                           report.named(turn.of), str(turn.attempt), turn.model, result(turn)))
-             for turn in report.night.turns]  # fmt: skip
-    found += [(pause.began, (clock(pause.began), clock(pause.ended) if pause.ended else "", "",
-                             pause.why, "", "", "")) for pause in report.night.pauses]  # fmt: skip
-    yield from (row for _, row in sorted(found, key=lambda one: one[0]))
+    rows = [(turn.began, (clock(turn.began), clock(turn.ended) if turn.ended else "", turn.lane,
+                          report.named(turn.of), str(turn.attempt), turn.model, result(turn)))
+            for turn in report.night.turns]  # fmt: skip
+    rows += [(pause.began, (clock(pause.began), clock(pause.ended) if pause.ended else "", "",
+                            pause.why, "", "", "")) for pause in report.night.pauses]  # fmt: skip
+    yield from (row for _, row in sorted(rows, key=lambda one: one[0]))
 
 
 def cost_rows(report: Report) -> Rows:
@@ -144,14 +144,14 @@ def cost_rows(report: Report) -> Rows:
         yield cost.of, cost.model, str(cost.runs), span(cost.seconds), *used, f"${cost.usd:.2f}"
 
 
-def _about(report: Report, said: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{report.named(of)}: {text}" for of, text in said]
+def _about(report: Report, remarks: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{report.named(of)}: {text}" for of, text in remarks]
 
 
 def _rejected(report: Report, turn: Turn) -> str:
     look = f" (ralphy attempts diff {report.feature}/{turn.story} {turn.kept})" if turn.kept else ""
-    said = f"{result(turn)}: {turn.why}" if turn.why else result(turn)
-    return f"{report.named(turn.of)}, attempt {turn.attempt} ({turn.model}): {said}{look}"
+    reason = f"{result(turn)}: {turn.why}" if turn.why else result(turn)
+    return f"{report.named(turn.of)}, attempt {turn.attempt} ({turn.model}): {reason}{look}"
 
 
 def _table(section: Section) -> list[str]:

@@ -35,9 +35,9 @@ class Criterion:
 
 
 def criteria_of(story: Story) -> list[Criterion]:
-    shown = proved_criteria(story) or ()
+    proved_places = proved_criteria(story) or ()
     items = enumerate(items_of(story.raw, CRITERIA), 1)
-    return [Criterion(story.id, place, item, place in shown) for place, item in items]
+    return [Criterion(story.id, place, item, place in proved_places) for place, item in items]
 
 
 def criteria_to_review(prd: Prd) -> list[Criterion]:
@@ -48,32 +48,32 @@ def criteria_to_review(prd: Prd) -> list[Criterion]:
 def known_answers(prd: Prd) -> dict[str, str]:
     """What the last review said, criterion -> yes, no or unknown; nothing of criteria whose words changed since."""
     noted = prd.step(names.QA).get("criteria")
-    said = {str(row.get("id")): row for row in noted if isinstance(row, Mapping)} if isinstance(noted, list) else {}
-    known = [one for story in prd.stories for one in criteria_of(story)] if said else ()
-    return {one.id: str(said[one.id].get("met")) for one in known
-            if one.id in said and said[one.id].get("words") == one.item.digest}  # fmt: skip
+    answers = {str(row.get("id")): row for row in noted if isinstance(row, Mapping)} if isinstance(noted, list) else {}
+    known = [one for story in prd.stories for one in criteria_of(story)] if answers else ()
+    return {one.id: str(answers[one.id].get("met")) for one in known
+            if one.id in answers and answers[one.id].get("words") == one.item.digest}  # fmt: skip
 
 
 def boxes(story: Story, answers: Mapping[str, str]) -> Iterator[tuple[str, list[Item]]]:
     """(title, items) of the story's lists, each item `done` if its box is ticked; `answers` are the `known_answers`."""
     proved = is_proved(story)
-    shown = proved_criteria(story)
+    proved_places = proved_criteria(story)
     for title, items in titled_lists(story.raw):
         if title != LISTS[CRITERIA]:
             yield title, [replace(item, done=item.done or proved) for item in items]
             continue
-        said = [answers.get(one.id, "") for one in criteria_of(story)]
-        yield title, [replace(item, done=_is_ticked(item, met, place, shown, is_proved=proved))
-                      for place, (item, met) in enumerate(zip(items, said, strict=True), 1)]  # fmt: skip
+        verdicts = [answers.get(one.id, "") for one in criteria_of(story)]
+        yield title, [replace(item, done=_is_ticked(item, met, place, proved_places, is_proved=proved))
+                      for place, (item, met) in enumerate(zip(items, verdicts, strict=True), 1)]  # fmt: skip
 
 
-def _is_ticked(item: Item, met: str, place: int, shown: Sequence[int] | None, *, is_proved: bool) -> bool:
-    """`shown` are the places that tests of their own show; None for a story that no review was to answer for."""
+def _is_ticked(item: Item, met: str, place: int, proved_places: Sequence[int] | None, *, is_proved: bool) -> bool:
+    """`proved_places` are the criteria that their own tests prove; None for a story that no review was to judge."""
     if met in ("yes", "no"):
         return is_proved and met == "yes"
-    if shown is None:
+    if proved_places is None:
         return item.done or is_proved
-    return is_proved and place in shown
+    return is_proved and place in proved_places
 
 
 def unanswered(report: QaReport, asked: Sequence[Criterion]) -> list[str]:
@@ -100,9 +100,9 @@ def settled(
     items = {one.id: one.item for one in asked}
     named = {finding.criterion for finding in report.findings if finding.is_open}
     unmet = {answer.id: answer for answer in answers if answer.met == "no"}
-    found = [*report.findings, *(_unmet(one, items[name]) for name, one in unmet.items() if name not in named)]
+    all_findings = [*report.findings, *(_unmet(one, items[name]) for name, one in unmet.items() if name not in named)]
     earlier = before.findings if before else ()
-    findings = _with_ids(found, earlier)
+    findings = _with_ids(all_findings, earlier)
     if known is None:
         return replace(report, findings=tuple(findings), criteria=criteria)
     ids = {finding.id for finding in earlier}
@@ -124,24 +124,24 @@ def _left_open(one: Criterion, met: str) -> CriterionAnswer:
 
 
 def _unmet(answer: CriterionAnswer, item: Item) -> Finding:
-    said = " ".join(str(item).split())
-    return Finding("major", f"{answer.id} is not met: {said}"[:200], detail=answer.note or said, criterion=answer.id)
+    text = " ".join(str(item).split())
+    return Finding("major", f"{answer.id} is not met: {text}"[:200], detail=answer.note or text, criterion=answer.id)
 
 
 def _with_ids(findings: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
     """The findings of this round under their ids, and those of earlier rounds that are settled."""
     known = {finding.id: finding for finding in before if finding.id}
     by_title = {finding.title.casefold(): finding.id for finding in reversed(before) if finding.id}
-    found: list[Finding] = []
+    identified: list[Finding] = []
     used: set[str] = set()
     for finding in findings:
         name = finding.id if finding.id in known else by_title.get(finding.title.casefold(), "")
         if not name or name in used:
             name = _next_id({*known, *used})
         used.add(name)
-        found.append(replace(finding, id=name))
+        identified.append(replace(finding, id=name))
     gone = [finding for name, finding in known.items() if name not in used]
-    return [*found, *(replace(old, state="resolved") if old.is_open else old for old in gone)]
+    return [*identified, *(replace(old, state="resolved") if old.is_open else old for old in gone)]
 
 
 def _next_id(taken: set[str]) -> str:

@@ -53,12 +53,12 @@ def read_loop(text: str) -> SessionLoop | None:
         return None
     front, _, prompt = text.removeprefix(_FENCE).partition(f"\n{_FENCE}")
     try:
-        found: Any = yaml.safe_load(front)
+        matter: Any = yaml.safe_load(front)
     except yaml.YAMLError:
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("feature"), str):
+    if not isinstance(matter, dict) or not isinstance(matter.get("feature"), str):
         return None
     usual = SessionLoop("")
-    known = {one.name: found[one.name] for one in fields(usual)
-             if type(found.get(one.name)) is type(getattr(usual, one.name))}  # fmt: skip
+    known = {one.name: matter[one.name] for one in fields(usual)
+             if type(matter.get(one.name)) is type(getattr(usual, one.name))}  # fmt: skip
     return SessionLoop(**{**known, "prompt": prompt.strip("\n")})

@@ -15,7 +15,7 @@ from ralphy.exchange.plan import Files, Plan
 class Format:
     """What people call it, and its reader."""
 
-    said: str
+    label: str
     read: Callable[[Files], Plan]
 
 
@@ -48,7 +48,7 @@ def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, 
     plan.tell_left_out()
     plan.left_out += [f"{path}: not read" for path in files if path not in own]
     if not plan.stories:
-        raise InvalidInput(f"no stories found ({FORMATS[kind].said})", where=where,
+        raise InvalidInput(f"no stories found ({FORMATS[kind].label})", where=where,
                            hint=f"--format {', '.join(FORMATS)}")  # fmt: skip
     return kind, plan
 

@@ -32,9 +32,9 @@ class Issue:
 
 def plan_of(issues: Iterable[Issue], slug: str) -> Plan:
     """A story for each issue of a repository, in the order of their numbers; `Blocked by #7` is a dependency."""
-    found = sorted(issues, key=lambda issue: issue.number)
-    plan = Plan(found[0].title if len(found) == 1 else slug.rpartition("/")[2])
-    for priority, issue in enumerate(found, 1):
+    ordered = sorted(issues, key=lambda issue: issue.number)
+    plan = Plan(ordered[0].title if len(ordered) == 1 else slug.rpartition("/")[2])
+    for priority, issue in enumerate(ordered, 1):
         body = issue.body.replace("\r\n", "\n")
         named = [int(one) for refs in _DEPENDS.findall(body) for one in re.findall(r"\d+", refs)]
         after = [f"GH-{one}" for one in dict.fromkeys(named) if one != issue.number]

@@ -37,9 +37,9 @@ def read_checklist(files: Files) -> Plan:
     for path, text in files.items():
         for place, heading, lines in _blocks(plan, path, text):
             plan.project = plan.project or heading.lstrip("# ")
-            found = _STORY_HEADING.fullmatch(heading)
-            if found and any(BOX.fullmatch(line) for _, line in lines):
-                _take_section(plan, found, place, lines)
+            match = _STORY_HEADING.fullmatch(heading)
+            if match and any(BOX.fullmatch(line) for _, line in lines):
+                _take_section(plan, match, place, lines)
             else:
                 begin = next((n for n, (_, line) in enumerate(lines) if _CRITERIA_LABEL.fullmatch(line)), len(lines))
                 begin = 0 if _CRITERIA_HEADING.fullmatch(heading) else begin
@@ -202,17 +202,17 @@ def _spec_kit_task(
     plan: Plan, box: re.Match[str], place: str, phase: str, before: tuple[str, str]
 ) -> tuple[Story | None, bool]:
     """Add the story of a task; has it a [P]? `before` is the last one, and the last one without [P]."""
-    found = None if box[1] else _SPEC_KIT.fullmatch(re.sub(r"^\*\*(T\d+[a-z]?)\*\*:?", r"\1", box[3]))
-    if not found:
+    match = None if box[1] else _SPEC_KIT.fullmatch(re.sub(r"^\*\*(T\d+[a-z]?)\*\*:?", r"\1", box[3]))
+    if not match:
         plan.left_out.append(f"{place}: {box[3]}: has no id such as T012")
         return None, False
     if state_of_box(box) not in ("open", "done"):
-        plan.leave_out(found[1], found[3], box_words(box), place)
+        plan.leave_out(match[1], match[3], box_words(box), place)
         return None, False
-    labels = re.findall(r"\[([^\]]+)\]", found[2])
+    labels = re.findall(r"\[([^\]]+)\]", match[2])
     after = before["P" in labels]
     notes = "; ".join([phase, *(label for label in labels if label != "P")]).strip("; ")
-    made = story(found[1], found[3], done=state_of_box(box) == "done", priority=len(plan.stories) + 1,
+    made = story(match[1], match[3], done=state_of_box(box) == "done", priority=len(plan.stories) + 1,
                  dependsOn=[after] if after else [], notes=notes)  # fmt: skip
     plan.add(made, place)
     return made, "P" in labels
@@ -248,11 +248,11 @@ def _take_task(plan: Plan, row: Row, body: str) -> None:
     criteria = next((body for name, body in parts.items() if "criteria" in name.lower()), "")
     notes = next((body for name, body in parts.items() if name.lower() == "notes"), "")
     others = [f"{name}\n{body}" for name, body in parts.items() if body not in (criteria, notes)]
-    found = story(story_id, title, done=state == "done", description="\n\n".join([about, *others]).strip(),
-                  priority=row.rank(0) if matter.get("priority") is not None else None,
-                  dependsOn=row.ids("dependencies") or row.ids("depends_on"), acceptanceCriteria=list(_items(criteria)),
-                  notes=notes)  # fmt: skip
-    plan.add({**{name: matter[name] for name in _KEPT if name in matter}, **found}, row.place)
+    made = story(story_id, title, done=state == "done", description="\n\n".join([about, *others]).strip(),
+                 priority=row.rank(0) if matter.get("priority") is not None else None,
+                 dependsOn=row.ids("dependencies") or row.ids("depends_on"), acceptanceCriteria=list(_items(criteria)),
+                 notes=notes)  # fmt: skip
+    plan.add({**{name: matter[name] for name in _KEPT if name in matter}, **made}, row.place)
 
 
 def _items(text: str) -> Iterator[str]:

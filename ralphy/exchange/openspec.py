@@ -65,7 +65,7 @@ def _criteria(files: Files) -> Iterator[str]:
     asked: list[tuple[str, list[str]]] = []
     for path, text in sorted(files.items()):
         is_removed = not path.startswith("specs/")
-        for part, title in (found.groups() for _, line in plain_lines(text) if (found := _PART.fullmatch(line))):
+        for part, title in (match.groups() for _, line in plain_lines(text) if (match := _PART.fullmatch(line))):
             if part == "## ":
                 is_removed = not path.startswith("specs/") or title.startswith("REMOVED")
             elif not is_removed and part == "### Requirement:":

@@ -94,9 +94,9 @@ class Plan:
 
 def story(story_id: str, title: str, *, done: bool = False, **fields: Any) -> Story:
     """A story with those of the fields that say something."""
-    said = {name: value for name, value in fields.items() if value not in (None, "", [], ())}
+    given = {name: value for name, value in fields.items() if value not in (None, "", [], ())}
     state = {"passes": done, "status": "completed" if done else "pending"}
-    return {"id": story_id, "title": " ".join(title.split()), **said, **state}
+    return {"id": story_id, "title": " ".join(title.split()), **given, **state}
 
 
 def state_of(status: str) -> str:
@@ -110,8 +110,8 @@ def is_done(status: object) -> bool:
 
 def named(text: str, number: int, prefix: str = "US-") -> tuple[str, str]:
     """(id, title) of a line that may begin with an id."""
-    found = _NAMED.fullmatch(text)
-    return (found[1], found[2]) if found else (f"{prefix}{number:03}", text)
+    match = _NAMED.fullmatch(text)
+    return (match[1], match[2]) if match else (f"{prefix}{number:03}", text)
 
 
 def words(items: Iterable[object]) -> list[str]:

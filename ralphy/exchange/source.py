@@ -13,7 +13,7 @@ from ralphy.errors import InvalidInput
 from ralphy.exchange.plan import state_of
 from ralphy.text import strict_json
 from ralphy.text.marks import lines_of
-from ralphy.text.strict_json import shown
+from ralphy.text.strict_json import preview
 
 FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say so
 _RANKS = {"critical": 1, "high": 1, "medium": 2, "low": 3}
@@ -61,8 +61,8 @@ def json_source(text: str, name: str) -> Source:
 
 def yaml_source(text: str, name: str, first_line: int = 1) -> Source:
     """The same for YAML; `first_line` is where it begins in its file."""
-    found = strict_yaml.parse(("\n" * (first_line - 1) + text).encode(), name)
-    return Source(name, found.root, lambda paths: [_line(found.lines, path) for path in paths])
+    document = strict_yaml.parse(("\n" * (first_line - 1) + text).encode(), name)
+    return Source(name, document.root, lambda paths: [_line(document.lines, path) for path in paths])
 
 
 def _line(lines: Mapping[strict_yaml.Place, int], path: Path) -> int:
@@ -85,7 +85,7 @@ class Row:
     def fields(self) -> Mapping[str, Any]:
         """The row as an object. Raises InvalidInput if it is none."""
         if not isinstance(self.raw, dict):
-            raise self.refusal(f"is {shown(self.raw)}, must be an object")
+            raise self.refusal(f"is {preview(self.raw)}, must be an object")
         return self.raw
 
     def texts(self, field: str) -> list[Any]:
@@ -94,7 +94,7 @@ class Row:
         if isinstance(value, str):
             return [value] if value.strip() else []
         if value is not None and not isinstance(value, list):
-            raise self.refusal(f"is {shown(value)}, must be a list", field)
+            raise self.refusal(f"is {preview(value)}, must be a list", field)
         return value or []
 
     def ids(self, field: str) -> list[str]:
@@ -102,16 +102,16 @@ class Row:
         value = self.fields().get(field)
         single = value.split(",") if isinstance(value, str) and value.strip() else [value] if id_of(value) else []
         if not single and value not in (None, "") and not isinstance(value, list):
-            raise self.refusal(f"is {shown(value)}, must be a list of ids", field)
+            raise self.refusal(f"is {preview(value)}, must be a list of ids", field)
         listed: list[Any] = single or value or []
         for n, one in enumerate(listed):
             if not text_of(one):
-                raise self.refusal(f"is {shown(one)}, must be the id of a story", field, n)
+                raise self.refusal(f"is {preview(one)}, must be the id of a story", field, n)
         return list(map(text_of, listed))
 
     def state(self) -> tuple[str, str]:
         """(`done`, `open` or `gone`, the word for it). Raises InvalidInput for a word that nobody knows."""
-        found: dict[str, str] = {}
+        words: dict[str, str] = {}
         for field in FINISHED:
             value = self.fields().get(field)
             if value in (None, ""):
@@ -122,17 +122,17 @@ class Row:
                 known = (
                     "a status such as todo, in_progress, done or cancelled" if field == "status" else "true or false"
                 )
-                raise self.refusal(f"is {shown(value)}, must be {known}", field)
-            found.setdefault(state, word)
-        first = next((state for state in ("done", "gone") if state in found), "open")
-        return first, found.get(first, "")
+                raise self.refusal(f"is {preview(value)}, must be {known}", field)
+            words.setdefault(state, word)
+        first = next((state for state in ("done", "gone") if state in words), "open")
+        return first, words.get(first, "")
 
     def rank(self, default: int) -> int:
         """The priority as a number. Raises InvalidInput for what is none, or no word for one."""
         value = self.fields().get("priority")
         text = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if value is not None and not text.isdecimal() and text not in _RANKS:
-            raise self.refusal(f"is {shown(value)}, must be 0, a positive number, or high, medium or low", "priority")
+            raise self.refusal(f"is {preview(value)}, must be 0, a positive number, or high, medium or low", "priority")
         return _RANKS[text] if text in _RANKS else int(text or default)
 
     def id(self) -> str:
@@ -140,7 +140,7 @@ class Row:
         raw = self.fields()
         name = next((name for name in ("id", "story_id") if raw.get(name) not in (None, "")), "")
         if name and id_of(raw[name]) is None:
-            raise self.refusal(f"is {shown(raw[name])}, must be a text or a number", name)
+            raise self.refusal(f"is {preview(raw[name])}, must be a text or a number", name)
         return text_of(raw[name]) if name else ""
 
 

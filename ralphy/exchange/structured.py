@@ -8,7 +8,7 @@ from typing import Any
 
 from ralphy.exchange.plan import Files, Plan, is_completed, named, story, words
 from ralphy.exchange.source import FINISHED, Row, Source, json_source, text_of, yaml_source
-from ralphy.text.strict_json import shown
+from ralphy.text.strict_json import preview
 
 _LISTS = ("userStories", "stories", "features", "tasks")
 _TITLES = ("title", "name", "description")
@@ -65,7 +65,7 @@ def _take(plan: Plan, row: Row, number: int) -> None:
     """Add the story of an object or a sentence; what prd.json has no field for is kept."""
     if not isinstance(row.raw, dict):
         if not text_of(row.raw):
-            raise row.refusal(f"is {shown(row.raw)}, must be a text or an object")
+            raise row.refusal(f"is {preview(row.raw)}, must be a text or an object")
         story_id, title = named(text_of(row.raw), number)
         plan.add(story(story_id, title, priority=number), row.place)
         return
@@ -85,9 +85,9 @@ def _take(plan: Plan, row: Row, number: int) -> None:
         return
     criteria = next((listed for name in _CRITERIA if (listed := row.texts(name))), [])
     after = next((ids for name in _AFTER if (ids := row.ids(name))), [])
-    kept = {name: value for name, value in raw.items() if name not in _READ}
+    extra = {name: value for name, value in raw.items() if name not in _READ}
     plan.add(story(story_id, title, done=state == "done", priority=row.rank(number), acceptanceCriteria=criteria,
-                   dependsOn=after, **kept), row.place)  # fmt: skip
+                   dependsOn=after, **extra), row.place)  # fmt: skip
 
 
 def is_taskmaster(root: Any) -> bool:
@@ -154,6 +154,6 @@ def _subtask(plan: Plan, row: Row) -> dict[str, Any]:
     raw = row.fields()
     own = {f"subtasks.{name}": value for name, value in raw.items() if name not in _SUBTASK}
     plan.leave_out_fields(own, (), row.place)
-    said = [text for name in ("title", "description") if (text := text_of(raw.get(name)))]
+    texts = [text for name in ("title", "description") if (text := text_of(raw.get(name)))]
     state, word = row.state()
-    return {"description": ": ".join([*said, *([word] if state == "gone" else [])]), "done": state != "open"}
+    return {"description": ": ".join([*texts, *([word] if state == "gone" else [])]), "done": state != "open"}

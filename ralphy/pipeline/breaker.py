@@ -31,9 +31,9 @@ class State(Enum):
 class Breaker:
     """What the runs since the last success came to; `trigger` is why it opened last, "" if it never did.
 
-    `kept` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of those runs,
-    the last two different ones; `seen` the trees they left: a tree that was there before is not progress, so that going
-    to and fro is none.
+    `has_saved_work` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of
+    those runs, the last two different ones; `seen` are the trees they left: a tree that was there before is not
+    progress, so that an agent that goes to and fro makes none.
     """
 
     rules: BreakerRules = field(default_factory=BreakerRules)

@@ -84,8 +84,8 @@ class History:
 
     `checkout` is the one that is looked from. Without it, all runs count as its own, and so do lines that name none.
     `unended` has the runs without an end, by the other checkout that they belong to ("" for this one) and their lane: a
-    lane has one run at a time. `kept` is the last line about a run's kept work: who dies while it is cleared away still
-    knows it.
+    lane has one run at a time. `saved_work` is the last line about a run's kept work: it is known even if Ralphy dies
+    while that work is cleared away.
     `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
     `rest` is what the last Ralphy that drove the feature waits for, or the step whose time was used up; a run ends it.

@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The new `prd`, and how it is committed (`event`, `subject`) and told.
+    """The new `prd`, and how it is committed (`event`, `subject`) and reported (`message`).
 
     `reset` is the journal's line about attempts that are forgotten; questions of the `reopened` stories are withdrawn.
     """

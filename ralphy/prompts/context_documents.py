@@ -13,7 +13,7 @@ from typing import Any
 
 from ralphy.errors import InvalidInput
 from ralphy.files.safe_open import read_bounded
-from ralphy.text.strict_json import shown
+from ralphy.text.strict_json import preview
 
 FIELDS = ("parent_spec", "parent_brief")
 MOST_BYTES = 4 * 1024 * 1024
@@ -34,7 +34,7 @@ class Reference:
         return PurePosixPath(self.path) == PurePosixPath(_OWN_SPEC)
 
     def __str__(self) -> str:
-        return f"context.{self.field} names {shown(self.path, 200)}"
+        return f"context.{self.field} names {preview(self.path, 200)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def parse(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> Any:
         raise InvalidInput(error.what, where=f"{where}:{error.line(text)}", hint=error.hint) from None
     if is_too_deep:
         raise InvalidInput(f"is nested deeper than {MAX_DEPTH} levels", where=where)
-    if half := next((found for found in _ESCAPE.finditer(text) if found["half"]), None):
+    if half := next((escape for escape in _ESCAPE.finditer(text) if escape["half"]), None):
         number = text.count("\n", 0, half.start()) + 1
         raise InvalidInput("has half of a surrogate pair", where=f"{where}:{number}", hint="remove the \\ud… escape")
     return value
@@ -110,7 +110,7 @@ def dump(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def shown(value: Any, limit: int = 60) -> str:
+def preview(value: Any, limit: int = 60) -> str:
     """A value as a message shows it: short, on one line, and harmless to a terminal."""
     if isinstance(value, dict):
         return "an object"
@@ -131,7 +131,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
         twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise _RefusedError(f"has the key {shown(twice)} twice in one object", "remove one of the two",
+        raise _RefusedError(f"has the key {preview(twice)} twice in one object", "remove one of the two",
                             lambda text: line_of_second(text, twice))  # fmt: skip
     return made
 
@@ -174,8 +174,8 @@ def _syntax_error(error: json.JSONDecodeError, where: str) -> InvalidInput:
     hint = next((hint for start, hint in _SYNTAX_HINTS if rest.startswith(start)), "")
     if not hint and before.endswith(",") and rest[:1] in ("]", "}"):
         hint = "remove the comma before it"
-    found, line = f"{escaped(rest.split()[0])} (column {error.colno})" if rest.strip() else "", error.lineno
-    if not found:  # the line is the last one with something on it
-        found, line = "the end of the file", error.doc.count("\n", 0, len(error.doc.rstrip())) + 1
-    said = _SYNTAX_WORDS.get(error.msg) or f"{error.msg[:1].lower()}{error.msg[1:]}, near"
-    return InvalidInput(f"is not JSON: {said} {found}", where=f"{where}:{line}", hint=hint)
+    token, line = f"{escaped(rest.split()[0])} (column {error.colno})" if rest.strip() else "", error.lineno
+    if not token:  # the line is the last one with something on it
+        token, line = "the end of the file", error.doc.count("\n", 0, len(error.doc.rstrip())) + 1
+    message = _SYNTAX_WORDS.get(error.msg) or f"{error.msg[:1].lower()}{error.msg[1:]}, near"
+    return InvalidInput(f"is not JSON: {message} {token}", where=f"{where}:{line}", hint=hint)

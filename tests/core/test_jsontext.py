@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ralphy.errors import InvalidInput
 from ralphy.text.marks import lines_of
-from ralphy.text.strict_json import MAX_DEPTH, dump, parse, shown
+from ralphy.text.strict_json import MAX_DEPTH, dump, parse, preview
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -182,10 +182,10 @@ def test_a_value_is_located_by_its_path(path: tuple[str | int, ...], line: int) 
     ],
 )
 def test_a_value_is_shown_harmlessly(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert preview(value) == text
 
 
 @given(TEXTS, st.integers(5, 80))
 def test_a_shown_text_is_short_and_prints(text: str, limit: int) -> None:
-    assert len(shown(text, limit)) <= limit
-    assert shown(text, limit).isprintable()
+    assert len(preview(text, limit)) <= limit
+    assert preview(text, limit).isprintable()

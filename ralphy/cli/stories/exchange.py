@@ -56,10 +56,10 @@ def import_(
     if not dry_run:
         feature_with(features, feature, "prd.json", text)
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
-    lines += [f"left out: {said}" for said in plan.left_out]
-    said = FORMATS[found].said if found in FORMATS else "issues of GitHub"
+    lines += [f"left out: {line}" for line in plan.left_out]
+    label = FORMATS[found].label if found in FORMATS else "issues of GitHub"
     stories = "1 story" if len(plan.stories) == 1 else f"{len(plan.stories)} stories"
-    lines.append(f"{stories}, read as {said}; left out: {len(plan.left_out) or 'nothing'}; "
+    lines.append(f"{stories}, read as {label}; left out: {len(plan.left_out) or 'nothing'}; "
                  f"next: ralphy plan {feature}")  # fmt: skip
     return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
