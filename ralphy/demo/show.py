@@ -70,8 +70,8 @@ def _look(toy: Toy, exit_code: int) -> Result:
     if toy.git("status", "--porcelain"):
         faults.append("the checkout is not clean")
     log = toy.git("log", "--oneline", "--no-decorate", tip or "HEAD").splitlines()
-    kept = toy.git("for-each-ref", "--format=%(refname)", "refs/ralphy").splitlines()
-    return Result(exit_code, [_row(story) for story in stories], log, kept, faults)
+    saved_refs = toy.git("for-each-ref", "--format=%(refname)", "refs/ralphy").splitlines()
+    return Result(exit_code, [_row(story) for story in stories], log, saved_refs, faults)
 
 
 def _row(story: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,14 +83,14 @@ def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[s
     home = folder / "home"
     home.mkdir(parents=True)
     foreign = ("RALPHY_", "GIT_")
-    kept = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(foreign)}
+    inherited = {name: value for name, value in environ.items() if name != "CI" and not name.startswith(foreign)}
     own = {
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_STATE_HOME": str(home / ".local" / "state"),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    return kept | own | ({"HOME": str(home)} if agent == "rehearsal" else {})
+    return inherited | own | ({"HOME": str(home)} if agent == "rehearsal" else {})
 
 
 def _settings(agent: str) -> dict[str, object]:

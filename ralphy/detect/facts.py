@@ -114,8 +114,8 @@ def gather(tree: Tree, language: Language) -> Facts:
 
 def _entries(folder: Path) -> Iterator[tuple[str, bool]]:
     try:
-        with os.scandir(folder) as found:
-            for entry in found:
+        with os.scandir(folder) as entries:
+            for entry in entries:
                 yield entry.name, entry.is_dir(follow_symlinks=False)
     except OSError:
         return
@@ -179,9 +179,9 @@ def _project_requirements(project: Mapping[str, Any]) -> Iterator[str]:
 
 def _requirements(lines: Iterable[object]) -> Iterator[str]:
     for line in lines:
-        found = _REQUIREMENT.match(line) if isinstance(line, str) else None
-        if found:
-            yield found[1]
+        match = _REQUIREMENT.match(line) if isinstance(line, str) else None
+        if match:
+            yield match[1]
 
 
 def _ini_names(text: str) -> Iterator[str]:
@@ -312,8 +312,8 @@ def _workflows_that_test(presets: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rows(parent: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
-    found = parent.get(key)
-    return (row for row in (found if isinstance(found, list) else ()) if isinstance(row, dict))
+    rows = parent.get(key)
+    return (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict))
 
 
 _READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
@@ -345,15 +345,15 @@ def _parsed(tree: Tree, name: str, kind: str, loads: Callable[[str], Any]) -> tu
     if not text:
         return {}, ((f"{name} is empty, too large or not a file",) if tree.has(name) else ())
     try:
-        found = loads(text)
+        document = loads(text)
     except (ValueError, RecursionError):
-        found = None
-    return (found, ()) if isinstance(found, dict) else ({}, (f"{name} cannot be read as {kind}",))
+        document = None
+    return (document, ()) if isinstance(document, dict) else ({}, (f"{name} cannot be read as {kind}",))
 
 
 def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = parent.get(key)
-    return found if isinstance(found, dict) else {}
+    table = parent.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def _dotted(table: Mapping[str, Any], prefix: str = "", depth: int = 3) -> Iterator[str]:

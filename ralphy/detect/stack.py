@@ -58,10 +58,10 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
 
 def _of(tree: Tree, prefer: str = "", manager: str = "") -> StackReport:
     """The stack of one folder; `manager` is the package manager of the repository around it."""
-    found = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer, manager))]
-    found.sort(key=lambda candidate: candidate.strength, reverse=True)
-    first = found[0].report if found else StackReport("", None, None, (), (_nothing(),))
-    others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in found[1:])
+    candidates = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer, manager))]
+    candidates.sort(key=lambda candidate: candidate.strength, reverse=True)
+    first = candidates[0].report if candidates else StackReport("", None, None, (), (_nothing(),))
+    others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in candidates[1:])
     return _with_targets(tree, replace(first, evidence=first.evidence + others))
 
 
@@ -75,25 +75,25 @@ def example_check(language: str) -> Check:
 
 def _with_projects(tree: Tree, root: StackReport) -> StackReport:
     """The report of the root, with the checks of the projects in folders, each run in its folder."""
-    found = list(islice(_projects(tree, root.package_manager or ""), _MOST_PROJECTS + 1))
-    if not found:
+    projects = list(islice(_projects(tree, root.package_manager or ""), _MOST_PROJECTS + 1))
+    if not projects:
         return root
     # A workspace's own script, as `build`, is for all its packages.
     own = {check.name for check in root.checks} if _is_workspace(tree) else set()
     checks: list[Check] = []
     evidence: list[str] = []
-    for folder, project in found[:_MOST_PROJECTS]:
+    for folder, project in projects[:_MOST_PROJECTS]:
         checks += [_moved(check, folder, (*root.checks, *checks)) for check in project.checks if check.name not in own]
         evidence += [f"in {folder}/: {line}" for line in project.evidence if line.partition(":")[0] not in own]
-    if len(found) > _MOST_PROJECTS:
+    if len(projects) > _MOST_PROJECTS:
         evidence.append(f"more than {_MOST_PROJECTS} folders have projects: only the first are looked at")
-    setup = root.setup or next((_in(folder, one.setup) for folder, one in found if one.setup), "")
-    is_root_theirs = not root.checks or any(project.language == root.language for _, project in found)
-    if not _has_manifest(tree) and is_root_theirs:  # what was found from the root are the sources of the projects
-        return replace(found[0][1], checks=tuple(checks), evidence=tuple(evidence), setup=setup)
-    is_tested = any(_has_test(project.checks) for _, project in found)
-    told = (line for line in root.evidence if not (is_tested and line.startswith(_NO_TEST)))
-    return replace(root, checks=(*root.checks, *checks), evidence=(*told, *evidence), setup=setup)
+    setup = root.setup or next((_in(folder, one.setup) for folder, one in projects if one.setup), "")
+    is_root_theirs = not root.checks or any(project.language == root.language for _, project in projects)
+    if not _has_manifest(tree) and is_root_theirs:  # the root has only the sources of the projects
+        return replace(projects[0][1], checks=tuple(checks), evidence=tuple(evidence), setup=setup)
+    is_tested = any(_has_test(project.checks) for _, project in projects)
+    remaining = (line for line in root.evidence if not (is_tested and line.startswith(_NO_TEST)))
+    return replace(root, checks=(*root.checks, *checks), evidence=(*remaining, *evidence), setup=setup)
 
 
 def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
@@ -227,9 +227,9 @@ def _with_targets(tree: Tree, report: StackReport) -> StackReport:
     """The report, and what a task runner has for the checks that the language offers none for; the tests are first."""
     offered = {check.name for check in report.checks}
     missing = [(check, _targets(tree, names)) for check, names in TARGETS if check not in offered]
-    found = {check: target for check, targets in missing if (target := next(targets, None))}
-    checks = [*report.checks, *(Check(check, run) for check, (run, _) in found.items())]
-    evidence = tuple(f"{check}: {run} ({why})" for check, (run, why) in found.items())
+    by_check = {check: target for check, targets in missing if (target := next(targets, None))}
+    checks = [*report.checks, *(Check(check, run) for check, (run, _) in by_check.items())]
+    evidence = tuple(f"{check}: {run} ({why})" for check, (run, why) in by_check.items())
     in_order = sorted(checks, key=lambda check: check.name != "test")
     return replace(report, checks=tuple(in_order), evidence=report.evidence + evidence)
 

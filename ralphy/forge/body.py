@@ -118,22 +118,22 @@ def neutralise(markdown: str) -> str:
     """
     if _HTML_BLOCK.search(markdown):
         return _harmless(markdown)
-    parts = groupby(_fences(markdown.splitlines(keepends=True)), key=lambda found: bool(found[1]))
-    texts = ((is_code, "".join(line for line, _ in found)) for is_code, found in parts)
+    parts = groupby(_fences(markdown.splitlines(keepends=True)), key=lambda row: bool(row[1]))
+    texts = ((is_code, "".join(line for line, _ in rows)) for is_code, rows in parts)
     return "".join(text if is_code else _harmless(text) for is_code, text in texts)
 
 
 def _harmless(prose: str) -> str:
-    shown = _without_comments(prose).replace("<!--", "&lt;!--")
-    return _CLOSING.sub(rf"\1{_BREAK}\2", _MENTION.sub(f"@{_BREAK}", shown))
+    visible = _without_comments(prose).replace("<!--", "&lt;!--")
+    return _CLOSING.sub(rf"\1{_BREAK}\2", _MENTION.sub(f"@{_BREAK}", visible))
 
 
 def _without_comments(text: str) -> str:
-    kept, at = [], 0
+    parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
+        parts.append(text[at:start])
         at = end + len("-->")
-    return "".join(kept) + text[at:]
+    return "".join(parts) + text[at:]
 
 
 def _fences(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -148,10 +148,10 @@ def _fences(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _fence(line: str, opened: str) -> str:
     """The mark of a line that opens a fence, or that closes the one that is `opened`; else nothing."""
-    found = _FENCE.match(line.rstrip("\n"))
-    if found is None:
+    match = _FENCE.match(line.rstrip("\n"))
+    if match is None:
         return ""
-    mark, info = found["mark"], found["info"].strip()
+    mark, info = match["mark"], match["info"].strip()
     if opened:
         return mark if mark.startswith(opened) and not info else ""
     return "" if mark[0] == "`" and "`" in info else mark
@@ -164,8 +164,8 @@ def _title_line(lines: Sequence[str]) -> int:
 
 
 def _bare(line: str) -> str:
-    found = _HEADING.match(line[:MAX_LINE])
-    return (found["title"] if found else line.strip().lstrip("#")).strip(" \t*_")
+    match = _HEADING.match(line[:MAX_LINE])
+    return (match["title"] if match else line.strip().lstrip("#")).strip(" \t*_")
 
 
 def _short(text: str, size: int) -> str:
@@ -175,10 +175,10 @@ def _short(text: str, size: int) -> str:
 def _cut(body: str, size: int) -> str:
     if len(body) <= size:
         return body
-    kept = body[: max(size - len(CUT_NOTE) - len("\n~~~~"), 0)]
-    kept = kept[: kept.rfind("\n") + 1].rstrip("\n") or kept
-    *_, (_, opened) = _fences([*kept.split("\n"), ""])
-    return kept + (f"\n{opened}" if opened else "") + CUT_NOTE
+    head = body[: max(size - len(CUT_NOTE) - len("\n~~~~"), 0)]
+    head = head[: head.rfind("\n") + 1].rstrip("\n") or head
+    *_, (_, opened) = _fences([*head.split("\n"), ""])
+    return head + (f"\n{opened}" if opened else "") + CUT_NOTE
 
 
 def _row(row: StoryEvidence) -> str:

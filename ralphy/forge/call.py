@@ -76,7 +76,7 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: f
     return Answer(process.returncode, out, err)
 
 
-def said(text: str, env: Mapping[str, str]) -> str:
+def redacted_line(text: str, env: Mapping[str, str]) -> str:
     """What a program said, for a person: one line, printable, without credentials."""
     for secret in filter(None, map(env.get, _TOKENS)):
         text = text.replace(secret, "…")

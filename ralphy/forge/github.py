@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
 from ralphy.forge.body import PullRequestText
-from ralphy.forge.call import Answer, call, said
+from ralphy.forge.call import Answer, call, redacted_line
 from ralphy.forge.push import Remote
 from ralphy.processes import program_paths
 
@@ -82,7 +82,7 @@ class GitHub:
     def available(self) -> str | None:
         """Why pull requests can't be opened, in a sentence; None when they can."""
         if not self.remote.slug:
-            return f"{self.remote.name} is not on GitHub: {said(self.remote.url, self.env)}"
+            return f"{self.remote.name} is not on GitHub: {redacted_line(self.remote.url, self.env)}"
         if program_paths.find(self.program, self.env) is None:
             return f"{self.program} (the GitHub CLI) is not on PATH"
         # Not `auth status`: that calls a token invalid when the forge only hiccups.
@@ -123,9 +123,9 @@ class GitHub:
         EnvironmentProblem (no login, no right, no answer; the branch stays pushed) and Conflict (nothing to
         merge, no such base).
         """
-        found = self.find(branch, base)
-        if found is not None:
-            return found
+        existing = self.find(branch, base)
+        if existing is not None:
+            return existing
         return self._make(_Draft(branch, base, text, draft, tuple(labels), tuple(reviewers)))
 
     def required_checks(self, base: str) -> tuple[str, ...]:
@@ -135,11 +135,11 @@ class GitHub:
         """
         branch = quote(base, safe="")
         state, rules = self._json(f"branches/{branch}"), self._json(f"rules/branches/{branch}")
-        found = _names_of(_dict(_dict(state).get("protection")).get("required_status_checks"))
+        names = _names_of(_dict(_dict(state).get("protection")).get("required_status_checks"))
         for rule in rules if isinstance(rules, list) else ():
             if _dict(rule).get("type") == "required_status_checks":
-                found += _names_of(rule.get("parameters"))
-        return tuple(dict.fromkeys(found))
+                names += _names_of(rule.get("parameters"))
+        return tuple(dict.fromkeys(names))
 
     def merge_when_green(self, number: int, oid: str) -> None:
         """Have the forge merge the pull request when its required checks pass, if its head is still `oid`."""
@@ -159,10 +159,10 @@ class GitHub:
                 return None
             raise self._problem(answer)
         try:
-            found: object = json.loads(answer.out)
+            document: object = json.loads(answer.out)
         except ValueError:
             raise EnvironmentProblem("unexpected answer from gh", hint="update gh") from None
-        return found
+        return document
 
     def _make(self, wanted: _Draft) -> PullRequest:
         warnings: list[str] = []
@@ -174,12 +174,12 @@ class GitHub:
                 return PullRequest(int(made["number"]), made[0], base=wanted.base, warnings=tuple(warnings))
             refused = _REFUSED_EXTRA.search(answer.err)
             if refused and (smaller := wanted.without(refused)) != wanted:
-                warnings.append(f"left out: {said(refused[0], self.env)}")
+                warnings.append(f"left out: {redacted_line(refused[0], self.env)}")
                 wanted = smaller
                 continue
-            found = None if _is_login(answer) else self.find(wanted.branch, wanted.base)
-            if found is not None:
-                return replace(found, warnings=(*warnings, *found.warnings, *self._complaint(answer)))
+            existing = None if _is_login(answer) else self.find(wanted.branch, wanted.base)
+            if existing is not None:
+                return replace(existing, warnings=(*warnings, *existing.warnings, *self._complaint(answer)))
             if not (has_retry and _is_transient(answer)):
                 raise self._problem(answer)
             has_retry = False
@@ -188,7 +188,7 @@ class GitHub:
         """What gh said, when the pull request is there all the same and it wasn't just that."""
         if "already exists" in answer.err or answer.returncode == 0:
             return ()
-        spoken = said(answer.err, self.env) or self._no_answer()
+        spoken = redacted_line(answer.err, self.env) or self._no_answer()
         return (f"the pull request exists, but gh said: {spoken}",)
 
     def _gh(self, *args: str, stdin: str = "") -> Answer:
@@ -201,7 +201,7 @@ class GitHub:
 
     def _problem(self, answer: Answer) -> RalphyError:
         where = f"{self.program} ({self.remote.slug})"
-        what = said(answer.err, self.env) or f"ended with {answer.returncode} and no message"
+        what = redacted_line(answer.err, self.env) or f"ended with {answer.returncode} and no message"
         if answer.timed_out:
             return EnvironmentProblem(self._no_answer(), where=where, hint="check the network, then rerun")
         if _is_login(answer):
@@ -217,8 +217,8 @@ class GitHub:
         return EnvironmentProblem(what, where=where, hint="rerun later; the branch stays pushed")
 
 
-def _dict(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, dict) else {}
+def _dict(node: object) -> Mapping[str, Any]:
+    return node if isinstance(node, dict) else {}
 
 
 def _names_of(required: object) -> list[str]:
@@ -256,8 +256,8 @@ def _adopted(row: Mapping[str, object], base: str) -> PullRequest:
 
 
 def _all_but(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    kept = tuple(other for other in names if other.casefold() != name.casefold())
-    return kept if kept != names else ()
+    remaining = tuple(other for other in names if other.casefold() != name.casefold())
+    return remaining if remaining != names else ()
 
 
 def _csv(name: str) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.issues import Issue
-from ralphy.forge.call import call, said
+from ralphy.forge.call import call, redacted_line
 from ralphy.processes import program_paths
 
 _SOURCE = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)(?:#(\d{1,9}))?")
@@ -31,28 +31,28 @@ def source_of(text: str) -> IssueSource | None:
     """What `github:owner/repo#12` or `github:owner/repo` names; None for what does not begin so."""
     if not text.startswith("github:"):
         return None
-    found = _SOURCE.fullmatch(text)
-    if not found:
+    match = _SOURCE.fullmatch(text)
+    if not match:
         raise InvalidInput(f"{text!r} names no issues", hint="github:owner/repo#12, or github:owner/repo --label NAME")
-    return IssueSource(found[1], int(found[2] or 0))
+    return IssueSource(match[1], int(match[2] or 0))
 
 
 def read_issues(source: IssueSource, label: str, env: Mapping[str, str]) -> tuple[list[Issue], bool]:
     """The issues, and whether there are more than are read. Raises NotFound without any, EnvironmentProblem where gh
     gives no answer."""
-    at, found, is_cut = f"repos/{source.slug}/issues", list[Issue](), False
+    at, issues, is_cut = f"repos/{source.slug}/issues", list[Issue](), False
     if source.number:
-        found = _asked(source, f"{at}/{source.number}", env)[0]
+        issues = _asked(source, f"{at}/{source.number}", env)[0]
     else:
         asked = f"{at}?state=open&per_page={_PAGE}" + (f"&labels={quote(label, safe='')}" if label else "")
         for page in range(1, _MOST_PAGES + 1):
-            issues, is_cut = _asked(source, f"{asked}&page={page}", env)
-            found += issues
+            page_issues, is_cut = _asked(source, f"{asked}&page={page}", env)
+            issues += page_issues
             if not is_cut:
                 break
-    if not found:
+    if not issues:
         raise NotFound(f"{source.slug} has no open issue" + (f" with the label {label}" if label else ""))
-    return found, is_cut
+    return issues, is_cut
 
 
 def _asked(source: IssueSource, path: str, env: Mapping[str, str]) -> tuple[list[Issue], bool]:
@@ -65,7 +65,7 @@ def _asked(source: IssueSource, path: str, env: Mapping[str, str]) -> tuple[list
         what = f"{source.slug} has no issue {source.number}" if source.number else f"there is no {source.slug}"
         raise NotFound(what, hint="gh auth status")
     if answer.returncode != 0:
-        why = "no answer in time" if answer.timed_out else said(answer.err, env)
+        why = "no answer in time" if answer.timed_out else redacted_line(answer.err, env)
         raise EnvironmentProblem(f"gh cannot read the issues: {why}", where=source.slug, hint="gh auth login")
     try:
         root = json.loads(answer.out)

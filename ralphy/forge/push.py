@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, RalphyError
-from ralphy.forge.call import Answer, call, said
+from ralphy.forge.call import Answer, call, redacted_line
 from ralphy.processes import program_paths
 
 ALWAYS_PROTECTED = ("main", "master")
@@ -82,7 +82,7 @@ class _Git:
     def line(self, *args: str) -> str:
         answer = self(*args)
         if answer.returncode != 0:
-            raise EnvironmentProblem(f"git {args[0]}: {said(answer.err, self.env)}", where=str(self.repo))
+            raise EnvironmentProblem(f"git {args[0]}: {redacted_line(answer.err, self.env)}", where=str(self.repo))
         return answer.out.strip()
 
 
@@ -91,11 +91,11 @@ def github_repo(url: str, env: Mapping[str, str]) -> tuple[str, str, str] | None
 
     A host without a dot is an alias of ssh's configuration: GH_HOST says what it stands for.
     """
-    found = _URL.match(url) or _SCP.match(url)
-    slug = _SLUG.match(found["path"]) if found else None
-    if found is None or slug is None:
+    match = _URL.match(url) or _SCP.match(url)
+    slug = _SLUG.match(match["path"]) if match else None
+    if match is None or slug is None:
         return None
-    host = found["host"].lower()
+    host = match["host"].lower()
     host = _OTHER_NAMES.get(host, host)
     if "." not in host and host != "localhost":
         host = env.get("GH_HOST") or "github.com"
@@ -158,9 +158,10 @@ def try_push(repo: Path, remote: Remote, branch: str, *, env: Mapping[str, str],
 
 def _checked_ref(git: _Git, oid: str, branch: str) -> str:
     if not _OID.fullmatch(oid):
-        raise InvalidInput(f"{said(oid, git.env)!r} is not a full commit id")
+        raise InvalidInput(f"{redacted_line(oid, git.env)!r} is not a full commit id")
     if branch.startswith("-") or git("check-ref-format", f"refs/heads/{branch}").returncode != 0:
-        raise InvalidInput(f"{said(branch, git.env)!r} is not a branch name", hint="set branchName in prd.json")
+        name = redacted_line(branch, git.env)
+        raise InvalidInput(f"{name!r} is not a branch name", hint="set branchName in prd.json")
     return f"refs/heads/{branch}"
 
 
@@ -190,26 +191,26 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
     rejected = _REJECTED.search(answer.out)
     if rejected is None:
         return _no_access(git, answer, url)
-    why = said(rejected["why"], git.env).strip("()")
+    why = redacted_line(rejected["why"], git.env).strip("()")
     if rejected["by"] and _could_not_store(why, answer.err):
         hint = "the remote's disk may be full or read-only; fix it, then rerun"
         what = f"the remote could not store the push of {branch}"
-        return EnvironmentProblem(_told(git, answer.err, what), where=said(url, git.env), hint=hint)
+        return EnvironmentProblem(_told(git, answer.err, what), where=redacted_line(url, git.env), hint=hint)
     if rejected["by"]:
         why = f"it {_TOO_BIG}" if _TOO_BIG in answer.err else why
         hint = "the forge's rules reject this branch; change them, or branchName in prd.json"
         what = _told(git, answer.err, f"the push of {branch} was refused: {why}", is_whole=True)
-        return Conflict(what, where=said(url, git.env), hint=hint)
+        return Conflict(what, where=redacted_line(url, git.env), hint=hint)
     hint = f"check them (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
-    return Conflict(f"{branch} has other commits on the remote: {why}", where=said(url, git.env), hint=hint)
+    return Conflict(f"{branch} has other commits on the remote: {why}", where=redacted_line(url, git.env), hint=hint)
 
 
 def _told(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -> str:
     """A sentence with what git says, unless it `is_whole`, and with every line that the remote says, each by itself."""
     rows = err.splitlines()
     remote = [row.removeprefix(_REMOTE) for row in rows if row.startswith(_REMOTE)]
-    own = "" if is_whole else said("\n".join(row for row in rows if not row.startswith(_REMOTE)), git.env)
-    lines = [line for row in remote if (line := said(row, git.env))]
+    own = "" if is_whole else redacted_line("\n".join(row for row in rows if not row.startswith(_REMOTE)), git.env)
+    lines = [line for row in remote if (line := redacted_line(row, git.env))]
     return "\n  remote: ".join([": ".join(part for part in (what, own) if part), *lines])
 
 
@@ -219,7 +220,7 @@ def _could_not_store(why: str, err: str) -> bool:
 
 
 def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
-    where = said(url, git.env)
+    where = redacted_line(url, git.env)
     if answer.timed_out:
         what = f"no answer within {git.timeout_s:g} s"
         return EnvironmentProblem(what, where=where, hint="check the network, then rerun")

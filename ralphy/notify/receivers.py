@@ -62,10 +62,10 @@ def cleared(notice: Notice, env: Mapping[str, str]) -> bytes:
 
 def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
     """Title and text, in plain characters."""
-    found = json.loads(cleared(notice, env))
+    fields = json.loads(cleared(notice, env))
     reminder = "Reminder: " if notice.is_reminder else ""
-    lines = [str(found[name]) for name in ("text", "where", "command") if found[name]]
-    return printable(f"{reminder}{found['title']}"), "\n".join(map(printable, lines))
+    lines = [str(fields[name]) for name in ("text", "where", "command") if fields[name]]
+    return printable(f"{reminder}{fields['title']}"), "\n".join(map(printable, lines))
 
 
 def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: Notice) -> None:
@@ -74,10 +74,10 @@ def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: N
 
 
 def _program(name: str, env: Mapping[str, str], root: str) -> str:
-    found = find(name, env, root)
-    if found is None:
+    path = find(name, env, root)
+    if path is None:
         raise Undelivered(f"{name} is not on PATH")
-    return found
+    return path
 
 
 def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"") -> None:

@@ -100,13 +100,13 @@ class Sender:
             if now - self._limit_at < _LIMIT_EVERY_S:
                 return
             self._limit_at = now
-        told = mapping_of(read_note(self._note).get(notice.feature)) if notice.stands else {}
-        is_known = told.get("key") == notice.key
+        sent = mapping_of(read_note(self._note).get(notice.feature)) if notice.stands else {}
+        is_known = sent.get("key") == notice.key
         if not is_known and self._deliver(notice) and notice.stands:
             self._write({**read_note(self._note), notice.feature: {"key": notice.key, "at": now}})
-        is_reminded = is_known and told.get("is_reminded")
+        is_reminded = is_known and sent.get("is_reminded")
         if notice.needs_person and self._remind_after_s is not None and not is_reminded:
-            since = number_of(told.get("at")) or now if is_known else now
+            since = number_of(sent.get("at")) or now if is_known else now
             self._reminders[notice.feature] = since + self._remind_after_s, notice
 
     def _write(self, note: dict[str, object]) -> None:

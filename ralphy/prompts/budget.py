@@ -56,10 +56,10 @@ def clip(text: str, max_bytes: int, head_share: float = 0.5) -> str:
 def digest_failure(checks_failed: Sequence[str], tail: str, reason: str = "", max_bytes: int = FAILURE_BYTES) -> str:
     """Why an attempt was refused, for the next one: the reason, the failed checks, the first error in their output
     and its end."""
-    said = [clip(reason, max_bytes // 3)] if reason else []
+    parts = [clip(reason, max_bytes // 3)] if reason else []
     if checks_failed:
-        said.append(clip("Failed: " + ", ".join(checks_failed), max_bytes // 4))
-    start = "\n".join(said)
+        parts.append(clip("Failed: " + ", ".join(checks_failed), max_bytes // 4))
+    start = "\n".join(parts)
     start = f"{start}\n\n" if start else ""
     return (start + excerpt(tail, max_bytes - len(start.encode("utf-8", "replace")))).rstrip("\n")
 
@@ -85,8 +85,8 @@ def excerpt(output: str, max_bytes: int) -> str:
 
 def _last_lines(text: str, max_bytes: int) -> str:
     """The last whole lines that fit; of one that is longer, its end."""
-    kept = text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
-    return kept.partition("\n")[2] or kept
+    tail = text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
+    return tail.partition("\n")[2] or tail
 
 
 def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int = PROGRESS_BYTES) -> str:
@@ -136,22 +136,22 @@ def _squeezed(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _patterns(text: str) -> str:
-    found = _PATTERNS.search(text)
-    if not found:
+    match = _PATTERNS.search(text)
+    if not match:
         return ""
-    end = _PATTERNS_END.search(text, found.end())
-    body = text[found.end() : end.start() if end else len(text)].strip()
-    return f"{found[0]}\n{body}" if body else ""
+    end = _PATTERNS_END.search(text, match.end())
+    body = text[match.end() : end.start() if end else len(text)].strip()
+    return f"{match[0]}\n{body}" if body else ""
 
 
 def _entries(text: str) -> list[_Entry]:
     """Every entry, oldest first; a union merge may have put them in another order."""
-    found = []
+    entries = []
     for start in _ENTRY.finditer(text):
         after = _SECTION.search(text, start.end())
         body = text[start.start() : after.start() if after else len(text)].rstrip()
-        found.append(_Entry(start[1], start[2], body.removesuffix("---").rstrip()))
-    return sorted(found, key=lambda entry: entry.at)
+        entries.append(_Entry(start[1], start[2], body.removesuffix("---").rstrip()))
+    return sorted(entries, key=lambda entry: entry.at)
 
 
 def _wanted(entries: Sequence[_Entry], story_ids: Sequence[str]) -> list[int]:

@@ -57,11 +57,11 @@ def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
         return None if text is None else (text, str(path))
 
     def load(wanted: str) -> tuple[str, str, Callable[[], bool]] | None:
-        found = source(wanted)
-        if found is None:
+        template = source(wanted)
+        if template is None:
             return None
-        text, path = found
-        return text, path, lambda: source(wanted) == found
+        text, path = template
+        return text, path, lambda: source(wanted) == template
 
     return _Sandbox(
         loader=FunctionLoader(load),

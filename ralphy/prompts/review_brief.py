@@ -28,8 +28,8 @@ def stories_for_review(
     made = commits or {}
     whole = [_whole(story, made.get(story.id, "")) for story in stories]
     shorter = ["\n".join([_criteria(story), *_pointers(story, made.get(story.id, ""))]) for story in stories]
-    for said, blocks in (("", whole), (less, shorter), (less, [_criteria(story) for story in stories])):
-        text = "\n\n".join(part for part in (said, *blocks) if part)
+    for note, blocks in (("", whole), (less, shorter), (less, [_criteria(story) for story in stories])):
+        text = "\n\n".join(part for part in (note, *blocks) if part)
         if size_of(text) <= max_bytes:
             return text
     return _as_many_as_fit(stories, max_bytes, file)
@@ -45,10 +45,10 @@ def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
         if room < 0:
             break
         whole += 1
-    said = (f"(Descriptions and tasks omitted, and the criteria of {len(stories) - whole} of "
+    note = (f"(Descriptions and tasks omitted, and the criteria of {len(stories) - whole} of "
             f"{len(stories)} stories; see {file}.)")  # fmt: skip
     blocks = [_criteria(story) for story in stories[:whole]]
-    return clip("\n\n".join([said, *blocks, "\n".join(lines[whole:])]).strip(), max_bytes)
+    return clip("\n\n".join([note, *blocks, "\n".join(lines[whole:])]).strip(), max_bytes)
 
 
 def _whole(story: Story, commit: str) -> str:
@@ -74,8 +74,8 @@ def _named(story: Story) -> Iterator[str]:
 
 def _own_tests(story: Story, place: int) -> str:
     rows = [row for row in _evidence(story).get("acceptance") or () if row.get("criterion") == place]
-    told = [f"{row.get('test')} was {row.get('before')}, is {row.get('after')}" for row in rows[:_MOST_NAMED]]
-    return f"\n  Acceptance tests: {'; '.join(told)}" if told else ""
+    outcomes = [f"{row.get('test')} was {row.get('before')}, is {row.get('after')}" for row in rows[:_MOST_NAMED]]
+    return f"\n  Acceptance tests: {'; '.join(outcomes)}" if outcomes else ""
 
 
 def _evidence(story: Story) -> Mapping[str, Any]:
@@ -98,8 +98,8 @@ def _pointers(story: Story, commit: str) -> list[str]:
 
 def unproved_parts(stories: Sequence[Story]) -> str:
     """The changes that no test needs, by story; "" if none are known."""
-    found = [(story.id, _evidence(story).get("parts") or {}) for story in stories]
+    by_story = [(story.id, _evidence(story).get("parts") or {}) for story in stories]
     return "\n".join(
         f"- {name}: {first_few(parts['unproved'], _MOST_NAMED)} (of {parts.get('of')} changes)"
-        for name, parts in found if parts.get("unproved")
+        for name, parts in by_story if parts.get("unproved")
     )  # fmt: skip

@@ -20,12 +20,12 @@ def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) 
     lines = _LINE_END.sub("\n", spec).split("\n")
     headings = list(_headings(lines))
     anchor = _slug((parent_spec or "").partition("#")[2])
-    found = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
-    found = found or (_naming(headings, story_id) if story_id else None)
-    if found is None:
+    heading = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
+    heading = heading or (_naming(headings, story_id) if story_id else None)
+    if heading is None:
         return ""
-    end = next((at for at, level, _ in headings if at > found[0] and level <= found[1]), len(lines))
-    return "\n".join(lines[found[0] : end]).strip("\n")
+    end = next((at for at, level, _ in headings if at > heading[0] and level <= heading[1]), len(lines))
+    return "\n".join(lines[heading[0] : end]).strip("\n")
 
 
 def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:

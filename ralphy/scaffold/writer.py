@@ -89,9 +89,9 @@ def plan(
     from ralphy.scaffold.config_template import EXAMPLE, config_text
 
     settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE, setup)
-    found = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
+    summary = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
     changes = [
-        _new(root, ".ralphy/config.yaml", settings, f"the settings; {found}"),
+        _new(root, ".ralphy/config.yaml", settings, f"the settings; {summary}"),
         _new(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps the files of runs out of Git"),
         _new(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
     ]
@@ -122,18 +122,18 @@ def source_of_this_ralphy() -> str:
 
 def stale_schemas(root: Path) -> list[str]:
     """The schemas in `.ralphy/schemas/` that are not those of this Ralphy, by path; those that are missing are not."""
-    found = ((f".ralphy/schemas/{name}.schema.json", _schema_text(name)) for name in SCHEMAS)
-    return [path for path, text in found if (root / path).is_file() and read_text(root / path) != text]
+    schemas = ((f".ralphy/schemas/{name}.schema.json", _schema_text(name)) for name in SCHEMAS)
+    return [path for path, text in schemas if (root / path).is_file() and read_text(root / path) != text]
 
 
 def write_schemas(root: Path) -> list[str]:
     """Replace the schemas that are not those of this Ralphy; a line for each. Nobody but editors reads them."""
-    said = []
+    lines = []
     for path in stale_schemas(root):
         refuse_links(root, path)
         replace_file(root / path, _schema_text(Path(path).name.removesuffix(".schema.json")).encode())
-        said.append(f"replaced {path}")
-    return said
+        lines.append(f"replaced {path}")
+    return lines
 
 
 def _schema_text(name: str) -> str:
@@ -175,17 +175,17 @@ def make_targets(features_dir: str = "docs/features") -> str:
 
 def init_prompts(root: Path, force: bool = False) -> list[str]:
     """Copy the steps' prompts to `.ralphy/prompts/`, with `force` over what is there; a line per file."""
-    said = []
+    lines = []
     for template in sorted((template_root() / "prompts").glob("[!_]*.md.j2")):
         text = template.read_text(encoding="utf-8")
         change = _new(root, f".ralphy/prompts/{template.name}", text, "edit or delete it")
         if force and change.kind is ChangeKind.KEEP and change.why != UP_TO_DATE:
             refuse_links(change.root, change.path)
             replace_file(change.file, text.encode())
-            said.append(f"replaced {change.path}")
+            lines.append(f"replaced {change.path}")
         else:
-            said.append(_applied(change))
-    return said
+            lines.append(_applied(change))
+    return lines
 
 
 def new_feature(folder: Path, name: str, description: str) -> Path:
@@ -297,13 +297,13 @@ def _appended(text: str) -> str:
 
 
 def _target_names() -> list[str]:
-    found = _TARGETS.search(make_targets())
-    return found[1].split() if found else []
+    match = _TARGETS.search(make_targets())
+    return match[1].split() if match else []
 
 
 def _defined(makefile: str) -> set[str]:
     """The names that a Makefile's own rules make."""
-    return {name for found in _RULE.finditer(makefile) for name in found[1].split()}
+    return {name for rule in _RULE.finditer(makefile) for name in rule[1].split()}
 
 
 def _applied(change: Change) -> str:

@@ -53,12 +53,12 @@ def is_secret_name(name: str) -> bool:
 
 def values_of(environment: Mapping[str, str]) -> Values:
     """(name, value) of the variables that hold something to be kept, the longest value first."""
-    found = [
+    secrets = [
         (name, value.encode("utf-8", "surrogateescape"))
         for name, value in environment.items()
         if is_secret_name(name) and len(value) >= _LEAST and not _PLAIN.fullmatch(value)
     ]
-    return sorted(found, key=lambda row: -len(row[1]))
+    return sorted(secrets, key=lambda row: -len(row[1]))
 
 
 def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
@@ -108,12 +108,12 @@ def _in_any_way(character: str) -> bytes:
 @lru_cache(maxsize=256)
 def _base64(value: bytes) -> tuple[bytes, ...]:
     """As a part of base64, wherever in a group it begins; what it shares with its neighbours is left out."""
-    found = []
+    spellings = []
     for before, shared in enumerate(_SHARED):
         whole = (before + len(value)) * 8 // 6
         spelled = b64encode(b"\0" * before + value)[shared:whole]
-        found += [spelled, spelled.translate(bytes.maketrans(b"+/", b"-_"))]
-    return tuple(dict.fromkeys(found))
+        spellings += [spelled, spelled.translate(bytes.maketrans(b"+/", b"-_"))]
+    return tuple(dict.fromkeys(spellings))
 
 
 def without_values(data: bytes, values: Values) -> bytes:
@@ -145,8 +145,8 @@ def _cleared(value: Any, clear: Clear) -> Any:
     if isinstance(value, dict):
         return {name if _FIELD.fullmatch(name) else _text(name, clear): _cleared(inner, clear)
                 for name, inner in value.items()}  # fmt: skip
-    shown = repr(value)  # a number: a token of digits alone
-    return value if _text(shown, clear) == shown else _text(shown, clear)
+    digits = repr(value)  # a number: a token of digits alone
+    return value if _text(digits, clear) == digits else _text(digits, clear)
 
 
 def _text(text: str, clear: Clear) -> str:

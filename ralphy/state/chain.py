@@ -58,8 +58,8 @@ def last_link(descriptor: int) -> Link:
         start = max(0, size - reach)
         lines = os.pread(descriptor, size - start, start).split(b"\n")
         for line in reversed(lines if start == 0 else lines[1:]):
-            if found := _LINKED.search(line):
-                return Link(int(found[2]), found[4].decode())
+            if match := _LINKED.search(line):
+                return Link(int(match[2]), match[4].decode())
         if start == 0:
             return Link()
         reach *= 16
@@ -82,23 +82,23 @@ def verify(data: bytes) -> Audit:
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line:
             continue
-        found = _LINKED.search(line)
-        if not found:
+        match = _LINKED.search(line)
+        if not match:
             is_whole = line.endswith(b"}") and line.startswith(b"{")
             if links and is_whole:
                 return Audit(links, before, torn, link.hash, number, "Ralphy did not write this line")
             torn, before = (torn, before + 1) if is_whole else (torn + 1, before)
             continue
-        if why := _why_broken(line, found, link, is_first=not links):
+        if why := _why_broken(line, match, link, is_first=not links):
             return Audit(links, before, torn, link.hash, number, why)
-        link, links = Link(int(found[2]), found[4].decode()), links + 1
+        link, links = Link(int(match[2]), match[4].decode()), links + 1
     return Audit(links, before, torn, link.hash)
 
 
-def _why_broken(line: bytes, found: re.Match[bytes], last: Link, *, is_first: bool) -> str:
-    body = line[: found.end(1)] + b"}"
-    if hashlib.sha256(body).hexdigest().encode() != found[4]:
+def _why_broken(line: bytes, match: re.Match[bytes], last: Link, *, is_first: bool) -> str:
+    body = line[: match.end(1)] + b"}"
+    if hashlib.sha256(body).hexdigest().encode() != match[4]:
         return "this line was changed"
-    if int(found[2]) != last.seq + 1 or found[3].decode() != last.hash:
+    if int(match[2]) != last.seq + 1 or match[3].decode() != last.hash:
         return "the start of the chain is missing" if is_first else "lines before this one were removed, added or moved"
     return ""

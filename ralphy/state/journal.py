@@ -106,12 +106,12 @@ class Journal:
         except OSError as error:
             raise self._unreadable(str(error.strerror)) from error
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise self._unreadable("it is not a plain file")
-            if found.st_ino != self._inode or found.st_size < self._read:
-                self._inode, self._read = found.st_ino, 0
-            if found.st_size == self._read:
+            if status.st_ino != self._inode or status.st_size < self._read:
+                self._inode, self._read = status.st_ino, 0
+            if status.st_size == self._read:
                 return b""
             with open(descriptor, "rb", closefd=False) as source:
                 source.seek(self._read)

@@ -49,20 +49,20 @@ class Run:
         value = {"schema": "ralphy/log@1", "run": self.run, "step": self.step, "story": self.story or None,
                  "kind": kind, "text": text, **facts}  # fmt: skip
         clock = time.strftime("%H:%M:%S ", time.localtime(facts["at"])) if raw and "at" in facts else ""
-        shown = f"  {clock}{kind:<9} {text}" if kind != "run" else text
-        return Line(shown, value, raw)
+        printed = f"  {clock}{kind:<9} {text}" if kind != "run" else text
+        return Line(printed, value, raw)
 
 
 def runs(feature: Feature) -> list[Run]:
     """The runs whose streams are kept, oldest first: by when their prompt was written, ids are in no order."""
-    found = []
+    dated = []
     for folder in (feature.private / "runs").glob("*-*-*"):
         try:
-            found.append(((folder / "prompt.md").stat().st_mtime_ns, Run.of(folder)))
+            dated.append(((folder / "prompt.md").stat().st_mtime_ns, Run.of(folder)))
         except OSError:
             continue  # cleared away meanwhile
-    found.sort(key=lambda pair: (pair[0], pair[1].run))
-    return [run for _, run in found]
+    dated.sort(key=lambda pair: (pair[0], pair[1].run))
+    return [run for _, run in dated]
 
 
 @dataclass(slots=True)
@@ -104,11 +104,11 @@ class Reader:
             return  # not there yet, or cleared away
 
     def _line(self, raw: bytes) -> Line:
-        shown = self.log.read(raw)
-        if shown is None or not shown.text:
+        event = self.log.read(raw)
+        if event is None or not event.text:
             return Line("", {}, raw)
-        at = _moment(shown.raw.get("timestamp"))
-        return self.run.line(shown.kind, shown.text, raw, **({"at": at} if at else {}))
+        at = _moment(event.raw.get("timestamp"))
+        return self.run.line(event.kind, event.text, raw, **({"at": at} if at else {}))
 
 
 def _moment(stamp: object) -> float | None:

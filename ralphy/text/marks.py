@@ -42,7 +42,7 @@ def line_of_number(text: str, literal: str) -> int:
 
 def _root(text: str) -> yaml.Node | None:
     """What YAML reads in a JSON text; None for one that is no YAML."""
-    pairs_read = _ESCAPE.sub(lambda found: json.loads(f'"{found[0]}"') if len(found[0]) > 6 else found[0], text)
+    pairs_read = _ESCAPE.sub(lambda escape: json.loads(f'"{escape[0]}"') if len(escape[0]) > 6 else escape[0], text)
     try:
         root: yaml.Node | None = yaml.compose(_NOT_FOR_YAML.sub(" ", pairs_read), Loader=_LOADER)
     except (yaml.YAMLError, RecursionError):

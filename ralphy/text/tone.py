@@ -26,9 +26,9 @@ class Toned(str):
     tone: str
 
     def __new__(cls, text: str, tone: str) -> Toned:
-        found = super().__new__(cls, text)
-        found.tone = tone
-        return found
+        toned = super().__new__(cls, text)
+        toned.tone = tone
+        return toned
 
 
 def tone_of(text: str) -> str:

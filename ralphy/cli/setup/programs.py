@@ -21,7 +21,7 @@ from ralphy.engine.lane_use.open_lanes import require_agent_starts
 from ralphy.engine.workspace.safety_level import AS_YOU
 from ralphy.errors import RalphyError
 from ralphy.files.safe_open import read_safely
-from ralphy.forge.call import call, said
+from ralphy.forge.call import call, redacted_line
 from ralphy.forge.github import GitHub
 from ralphy.forge.push import remote, try_push
 from ralphy.git.commands import NOBODY, head_of, identity_of, require_commit
@@ -55,7 +55,7 @@ def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[i
     if answer.timed_out:
         return 124, f"no answer within {_ANSWER_S:.0f} s"
     text = (answer.out.strip() or answer.err.strip()).split("\n", 1)[0]
-    return answer.returncode, said(text, env)
+    return answer.returncode, redacted_line(text, env)
 
 
 def _git(env: Mapping[str, str], root: str) -> Finding:
@@ -220,7 +220,7 @@ def _remote(place: Place) -> Finding:
     target = remote(root, env=env)
     if has_commit := bool(head_of(place.repository)):
         try_push(root, target, f"{place.config.git.branch_prefix}doctor", env=env, timeout_s=_ANSWER_S)
-    return Finding(f"{target.name}: {said(target.url, place.env)}{', push allowed' if has_commit else ''}")
+    return Finding(f"{target.name}: {redacted_line(target.url, place.env)}{', push allowed' if has_commit else ''}")
 
 
 def _pull_requests(place: Place) -> Finding:
