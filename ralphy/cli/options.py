@@ -19,7 +19,7 @@ from ralphy.config.trust import accept
 from ralphy.config.values import Check, Config, Notify
 from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.features import Found, features_of, only_open
+from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings
@@ -51,7 +51,7 @@ class Invocation:
     flags: dict[str, object] = field(default_factory=dict)
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _repository: Repository | None = None
-    _features: list[Found] | None = None
+    _features: list[FeatureLocation] | None = None
     _ignored: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
     senders: dict[Notify, Sender] = field(default_factory=dict)
@@ -125,11 +125,11 @@ class Invocation:
                 return found.feature
             raise
 
-    def find_feature(self, name: str) -> Found | None:
+    def find_feature(self, name: str) -> FeatureLocation | None:
         """The feature of that name and its life, wherever it is."""
         return next((found for found in self.features() if found.feature.name == name), None)
 
-    def only(self) -> Found:
+    def only(self) -> FeatureLocation:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
         return only_open(self.features(), self._config().project.features_dir)
 
@@ -149,7 +149,7 @@ class Invocation:
             return False
         return True
 
-    def features(self) -> list[Found]:
+    def features(self) -> list[FeatureLocation]:
         """All features of the repository; looked up once. A folder that is none for its name alone is said once."""
         if self._features is None:
             self.tell_ignored()
@@ -177,8 +177,8 @@ class Invocation:
         """The feature opened: its configuration read, its checks known; nothing written."""
         return self.open(Checkout.of(self.repository()), self.feature(name))
 
-    def opened(self, name: str | None) -> tuple[Found | None, Workspace]:
-        """Where the feature is, and its workspace; no Found for a folder outside of the features'."""
+    def opened(self, name: str | None) -> tuple[FeatureLocation | None, Workspace]:
+        """Where the feature is, and its workspace; no location for a folder outside of the features'."""
         feature = self.feature(name)
         found = self.find_feature(feature.name)
         is_listed = found is not None and found.feature.path == feature.path

@@ -19,7 +19,7 @@ from ralphy.documents.report import MARKDOWN, PAGE, Report, report_of
 from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.feature.excluded_folder import exclude
-from ralphy.engine.feature.features import Found
+from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput
@@ -75,7 +75,7 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
     return for_each(call, [feature] if target or opens else call.meant(feature), show)
 
 
-def report_now(w: Workspace, found: Found | None) -> Report:
+def report_now(w: Workspace, found: FeatureLocation | None) -> Report:
     """The report on a feature as it stands."""
     snapshot, decision, _ = decided(w, found)
     return report_on(w, snapshot, decision, past_now(w))

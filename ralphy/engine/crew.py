@@ -82,13 +82,13 @@ class Crew:
         self._at_work[run.id] = _AtWork(run, thread)
 
     def finish_alone(self) -> None:
-        """Wait for the only run, and finish it; nothing else is done meanwhile. STOP is told of, and judged later."""
-        stop, told = self._w.feature.file("STOP"), os.path.lexists(self._w.feature.file("STOP"))
+        """Wait for the only run, and finish it; nothing else is done meanwhile. STOP is reported, and judged later."""
+        stop, is_reported = self._w.feature.file("STOP"), os.path.lexists(self._w.feature.file("STOP"))
         while self._at_work:
             if ended := self._heard(_LOOK_S):
                 self._finish(ended)
-            elif not told and os.path.lexists(stop):
-                told = True
+            elif not is_reported and os.path.lexists(stop):
+                is_reported = True
                 self._w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`")
 
     def wait(self, rest: Rest, before: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.feature.excluded_folder import is_excluded, unexclude
-from ralphy.engine.feature.features import Found, features_of, prd_at
+from ralphy.engine.feature.features import FeatureLocation, features_of, prd_at
 from ralphy.engine.runs.running import old_runs
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace
@@ -77,18 +77,18 @@ def pool_of(checkout: Checkout, config: Config) -> Pool:
 
 
 def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Stale:
-    """What would go now; nothing is changed."""
+    """What would be deleted now; changes nothing."""
     repository, features = checkout.repository, features_of(checkout, config)
-    merged = [found.feature for found in features if found.life is Life.MERGED]
-    said = repository.text("for-each-ref", f"--format={_FIELDS}", "refs/ralphy")
-    rows = [row.split("\t") for row in said.split("\n")]
+    merged = [location.feature for location in features if location.life is Life.MERGED]
+    output = repository.text("for-each-ref", f"--format={_FIELDS}", "refs/ralphy")
+    rows = [row.split("\t") for row in output.split("\n")]
     refs = [(row[0], row[1], float(row[2] or 0)) for row in rows if len(row) == 3 and row[0].count("/") == 4]
     names = {feature.name for feature in merged}
     done = [(ref, oid) for ref, oid, _ in refs if ref.split("/")[2] in names]
     spent = tuple(_spent([row for row in refs if row[:2] not in done], config.limits.keep_attempts, now))
     head = git.head_of(repository)
     excluded = (one for one in merged if is_excluded(repository, one) and prd_at(checkout, head, one.path))
-    root, folders = repository.root, [found.feature.private for found in features]
+    root, folders = repository.root, [location.feature.private for location in features]
     files = {
         "runs": tuple(path for folder in folders for path in old_runs(root, folder / "runs")),
         "outboxes": tuple(path for folder in folders for path in _older(root, folder / "outbox", now - _OLD_OUTBOX_S)),
@@ -102,19 +102,19 @@ def look(checkout: Checkout, config: Config, pool: Pool, now: float) -> Stale:
     return Stale(tuple(done), spent, kept_refs, files, tuple(excluded), lanes, worktrees)
 
 
-def _lanes(lanes: Sequence[LaneFacts], features: Sequence[Found], config: Config) -> list[tuple[str, str]]:
-    lives = {found.feature.name: found.life for found in features}
+def _lanes(lanes: Sequence[LaneFacts], features: Sequence[FeatureLocation], config: Config) -> list[tuple[str, str]]:
+    lives = {location.feature.name: location.life for location in features}
     is_needed = any(life not in _GONE for life in lives.values())
-    most, found = config.lanes.max_gb, list[tuple[str, str]]()
+    most, stale_lanes = config.lanes.max_gb, list[tuple[str, str]]()
     for lane in lanes:
         if lane.kept and lives.get(lane.feature) not in _GONE:
             continue
         if lane.bytes > most << 30:
             held = f"lane {lane.name} held {lane.bytes / (1 << 30):.1f} GB, more than lanes.max_gb ({most})"
-            found.append((lane.name, f"{held}: it was removed, and is made again when needed"))
+            stale_lanes.append((lane.name, f"{held}: it was removed, and is made again when needed"))
         elif not is_needed:
-            found.append((lane.name, ""))
-    return found
+            stale_lanes.append((lane.name, ""))
+    return stale_lanes
 
 
 def _let_go(repository: Repository, pool: Pool, stale: Stale) -> int:
@@ -137,7 +137,7 @@ def _let_go(repository: Repository, pool: Pool, stale: Stale) -> int:
 
 
 def prune(repository: Repository, pool: Pool, stale: Stale) -> Swept:
-    """Let it go, then pack. What git cannot pack stays as it is, and is said."""
+    """Delete it, then pack. What git cannot pack stays as it is, and is reported."""
     before = _bytes_of_objects(repository)
     freed = _let_go(repository, pool, stale)
     why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
@@ -179,8 +179,8 @@ def without_lanes(w: Workspace) -> None:
 def at_work(repository: Repository) -> dict[str, object]:
     """Who works in another checkout of the repository; {} if nobody does."""
     locks = sorted((repository.state_dir / "checkouts").glob("*/lock"))
-    found = (holder(lock) for lock in locks if lock.parent != repository.checkout_dir)
-    return next((who for who in found if who), {})
+    holders = (holder(lock) for lock in locks if lock.parent != repository.checkout_dir)
+    return next((who for who in holders if who), {})
 
 
 def _packed(repository: Repository, *commands: Sequence[str]) -> str:
@@ -199,8 +199,8 @@ def _spent(refs: Iterable[tuple[str, str, float]], keep: int, now: float) -> Ite
     for ref, oid, at in refs:
         folder, _, name = ref.rpartition("/")
         groups.setdefault(f"{folder}/{_kind(name)}", []).append((at, ref, oid))
-    for found in groups.values():
-        for at, ref, oid in sorted(found, reverse=True)[keep:]:
+    for group in groups.values():
+        for at, ref, oid in sorted(group, reverse=True)[keep:]:
             if at < now - _YOUNG_S:
                 yield ref, oid
 
@@ -211,7 +211,7 @@ def _kind(name: str) -> str:
 
 def _older(root: Path, folder: Path, than: float) -> Iterator[Path]:
     """What in a folder has not changed since then."""
-    old = sorted(found.name for found in children(root, folder) if found.stat.st_ctime < than)
+    old = sorted(entry.name for entry in children(root, folder) if entry.stat.st_ctime < than)
     return (folder / name for name in old if name[:1] != ".")
 
 
@@ -224,7 +224,7 @@ def loose_objects(repository: Repository) -> int:
 
 
 def _loose_refs(repository: Repository) -> int:
-    return sum(1 for found in walk(repository.common_dir / "refs" / "ralphy") if not found.is_folder)
+    return sum(1 for entry in walk(repository.common_dir / "refs" / "ralphy") if not entry.is_folder)
 
 
 def _bytes_of_objects(repository: Repository) -> int:

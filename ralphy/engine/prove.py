@@ -76,7 +76,7 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
     _ask_before(w, candidate.green, asked)
     verdict = judge_tree(w, story, candidate)
     asked.add(key_of(candidate.code, w.checks))
-    proof = _told(one, story, verdict, mapping_of(evidence.get("tests")))
+    proof = _proof_from(one, story, verdict, mapping_of(evidence.get("tests")))
     if not by_parts or not proof.holds:
         return proof
     parts = parts_of(w, candidate, lambda tree: is_missed(w, tree, verdict.checks, proof.red_first))
@@ -95,9 +95,9 @@ def _ask_before(w: Workspace, tree: str, asked: set[str]) -> None:
     asked.add(key)
 
 
-def _told(one: StoryCommit, story: Story, verdict: Verdict, noted: Mapping[str, Any]) -> Proof:
+def _proof_from(one: StoryCommit, story: Story, verdict: Verdict, noted: Mapping[str, Any]) -> Proof:
     now = mapping_of(verdict.tests.get("red_first"))
-    red, was = (list(map(str, found.get("tests") or ())) for found in (now, mapping_of(noted.get("red_first"))))
+    red, was = (list(map(str, record.get("tests") or ())) for record in (now, mapping_of(noted.get("red_first"))))
     lost = [f"{test} failed without the story's code when it landed, and passes now" for test in was if test not in red]
     checks = {"checks": [{"name": check.name, "exit": check.exit} for check in verdict.checks], "tests": verdict.tests}
     unverified = [] if any(not check.is_empty for check in verdict.checks) else ["no check had anything to run"]

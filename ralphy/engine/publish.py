@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ralphy.checks.listing import number_of_tests
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import commit_documents
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem, RalphyError
@@ -54,11 +54,11 @@ def publish(w: Workspace, _: d.Publish, s: Snapshot) -> None:
     if s.prd.pr.get("code") == s.tree.code:  # a kill came between the record and its push
         _merge_when_green(w, s, target, s.prd.pr.get("number"), s.tree.head)
         return
-    found = _open(w, s, target)
+    pull_request = _open(w, s, target)
     w.milestone("pull_request_made")
-    commit = _record(w, s, _Published(target.name, found))
+    commit = _record(w, s, _Published(target.name, pull_request))
     if _push(w, s, target, commit):
-        _merge_when_green(w, s, target, found.number if found else None, commit)
+        _merge_when_green(w, s, target, pull_request.number if pull_request else None, commit)
 
 
 def _merge_when_green(w: Workspace, s: Snapshot, target: Remote, number: object, oid: str) -> None:
@@ -86,12 +86,12 @@ def _remote(w: Workspace) -> Remote | None:
 
 
 def _tell_of_large_files(w: Workspace, s: Snapshot, target: Remote) -> None:
-    """Git LFS uploads contents from a hook, and Ralphy's Git runs none. Said first: the remote may refuse the push."""
+    """Git LFS uploads contents from a hook, and Ralphy's Git runs none. Warn first: the remote may refuse the push."""
     if not w.repository.text("config", "--default", "", "--get", FILTER):
         return
     base = w.repository.text("merge-base", s.tree.base, s.tree.head)
     changes = w.objects.changes(w.objects.tree_of(base), w.objects.tree_of(s.tree.head))
-    paths = [shown(path) for path, _, now in changes if now and pointer_of(w.objects.read(now.oid) or b"")]
+    paths = [printable(path) for path, _, now in changes if now and pointer_of(w.objects.read(now.oid) or b"")]
     if paths:
         names = f"{', '.join(paths[:3])}{' …' if paths[3:] else ''} {'are' if paths[1:] else 'is'}"
         upload = f"git lfs push {target.name} {s.tree.feature_branch}"
@@ -126,13 +126,13 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
         raise EnvironmentProblem(f"the branch is pushed, the pull request is not open yet: {why_not}",
                                  hint="then run it again to open or adopt the pull request")  # fmt: skip
     options = w.config.pr
-    found = forge.create(s.tree.feature_branch, s.tree.base, _text(w, s), draft=options.draft,
-                         labels=options.labels, reviewers=options.reviewers)  # fmt: skip
-    for warning in found.warnings:
+    pull_request = forge.create(s.tree.feature_branch, s.tree.base, _text(w, s), draft=options.draft,
+                                labels=options.labels, reviewers=options.reviewers)  # fmt: skip
+    for warning in pull_request.warnings:
         w.say(f"warning: {warning}")
-    w.record("pull_request", durable=False, url=found.url, adopted=found.adopted)
-    w.emit(PullRequestOpened(url=found.url, adopted=found.adopted))
-    return found
+    w.record("pull_request", durable=False, url=pull_request.url, adopted=pull_request.adopted)
+    w.emit(PullRequestOpened(url=pull_request.url, adopted=pull_request.adopted))
+    return pull_request
 
 
 def _text(w: Workspace, s: Snapshot) -> PullRequestText:

@@ -21,7 +21,7 @@ from ralphy.engine.lane_use.take_over import Candidate, committed
 from ralphy.engine.runs.prompt import context_texts
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge_session
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git import commands as git
@@ -36,11 +36,11 @@ _MOST_FILES, _MOST_OF_AN_ERROR = 200, 2000
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a story: `commit` completes it ("": it does not count, `told` says why). `is_anything` says
+    """What became of a story: `commit` completes it ("": it does not count, `reason` says why). `is_anything` says
     whether anything was committed at all."""
 
     commit: str = ""
-    told: str = ""
+    reason: str = ""
     is_anything: bool = True
 
 
@@ -49,14 +49,14 @@ def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -
     base = _base(w, s, loop)
     candidate = committed(w, base, s.tree.head)
     if not candidate.files and not candidate.refused:
-        return Settled(told=_how(w, s), is_anything=False)
+        return Settled(reason=_how(w, s), is_anything=False)
     verdict = judge_session(w, story, candidate, loop.attempts - 1)
     judged = verdict.candidate or candidate
     if verdict.passed and judged.tree != candidate.tree:
-        changed = (shown(path) for path, _, _ in w.objects.changes(candidate.tree, judged.tree))
-        return Settled(told=f"the pre-commit hook changes {', '.join(changed)}: run it, and commit the result")
+        changed = (printable(path) for path, _, _ in w.objects.changes(candidate.tree, judged.tree))
+        return Settled(reason=f"the pre-commit hook changes {', '.join(changed)}: run it, and commit the result")
     if not verdict.passed:
-        return Settled(told=redacted(w, verdict.digest or verdict.failure))
+        return Settled(reason=redacted(w, verdict.digest or verdict.failure))
     return Settled(_complete(w, s, story, loop, candidate, verdict, base))
 
 
@@ -70,7 +70,7 @@ def _complete(
     w: Workspace, s: Snapshot, story: Story, loop: SessionLoop, candidate: Candidate, verdict: Verdict, base: str
 ) -> str:  # fmt: skip
     """Complete the story; gives the commit that does it."""
-    names = [shown(path) for path in candidate.files[:_MOST_FILES]]
+    names = [printable(path) for path in candidate.files[:_MOST_FILES]]
     execution = {"attempts": loop.attempts, "code_test_attempts": loop.attempts, "completed_at": w.iso_now,
                  "files_modified": names}  # fmt: skip
     added, removed = git.lines_changed(w.repository, candidate.green, candidate.tree)
@@ -82,9 +82,9 @@ def _complete(
         "checks": [checked(check) for check in verdict.checks],
         "verified": any(not check.is_empty for check in verdict.checks),
     }
-    found = {"tests": dict(verdict.tests), "acceptance": list(verdict.acceptance.rows),
-             "warnings": list(verdict.warnings)}  # fmt: skip
-    evidence |= {name: value for name, value in found.items() if value}
+    verdict_fields = {"tests": dict(verdict.tests), "acceptance": list(verdict.acceptance.rows),
+                      "warnings": list(verdict.warnings)}  # fmt: skip
+    evidence |= {name: value for name, value in verdict_fields.items() if value}
     fields = completed(story, execution, evidence, [path for path in names if is_test(path)],
                        review_follows=QA in steps())  # fmt: skip
     checks = [check.sentence() for check in verdict.checks]

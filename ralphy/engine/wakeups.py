@@ -67,14 +67,14 @@ class Wakeups:
 
 
 def signature_of(feature: Feature) -> int:
-    """What changes when anything in the feature folder itself does; `.ralphy/` and views do not count."""
+    """A number that changes with anything in the feature folder itself; `.ralphy/` and views do not count."""
     try:
         entries = list(os.scandir(feature.folder))
     except OSError:  # it is gone
         return 0
-    found = [
+    signatures = [
         (entry.name, signature(Path(entry.path)))
         for entry in entries
         if entry.name not in (".ralphy", *VIEWS) and not entry.name.startswith(".prd.json.tmp")
     ]
-    return hash(frozenset(found))
+    return hash(frozenset(signatures))

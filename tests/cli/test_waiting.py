@@ -110,7 +110,7 @@ def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, cap
     with open_feature(project.repo, project.path, project.env) as w:
         for as_json, every_s in ((True, 60.0), (False, 600.0)):
             Narrator(Output(as_json=as_json), w).attend(w)
-            w.told.clear()
+            w.left_when_reported.clear()
             capfd.readouterr()
             assert tell_waiting(w, wait, 7200.0) == every_s  # the decision to wait was told just now
             assert tell_waiting(w, wait, 7200.0 - every_s / 2) == every_s / 2

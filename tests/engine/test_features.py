@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.config import load as settings
-from ralphy.engine.feature.features import Found, features_of, only_open
+from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.git import commands as git
@@ -17,7 +17,7 @@ from tests.engine.building import Project, build, story
 from tests.engine.nights import played_once
 
 
-def found(project: Project) -> dict[str, Found]:
+def found(project: Project) -> dict[str, FeatureLocation]:
     repository = git.discover(project.repo, project.env)
     checkout = Checkout.of(repository)
     try:

@@ -141,7 +141,7 @@ def test_a_text_that_both_changed_is_set_aside_and_said(project: Project) -> Non
         keep_aside(w, taken)
     assert taken.adoption == {"SPEC.md": b"# Mine\n"}
     assert taken.files == {"SPEC.md": b"# New\n"}
-    assert taken.said == ("SPEC.md: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside",)
+    assert taken.messages == ("SPEC.md: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside",)
     assert project.set_aside() == ["SPEC.md"]
 
 

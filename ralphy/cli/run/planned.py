@@ -7,7 +7,7 @@ from typing import Any
 
 from ralphy.cli.options import Invocation
 from ralphy.cli.status.look import explained
-from ralphy.engine.feature.features import Found
+from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.status import seen
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Snapshot
@@ -15,7 +15,7 @@ from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
 from ralphy.text.rehearsed import marked
 
 
-def show_plan(call: Invocation, w: Workspace, found: Found | None, before: str = "") -> int:
+def show_plan(call: Invocation, w: Workspace, found: FeatureLocation | None, before: str = "") -> int:
     """Say what comes next and after that; nothing is touched and no agent is started."""
     snapshot, text, fields = explained(w, found, before)
     plan = plan_of(snapshot, w.config)

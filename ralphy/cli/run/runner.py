@@ -153,9 +153,9 @@ def _require_sandbox(w: Workspace) -> None:
 
 def _require_signer(w: Workspace) -> None:
     """What cannot be signed in the night is found before an agent is paid; tried once for a checkout."""
-    if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.said:
+    if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.reported:
         require_signer(w.repository, w.checkout.identity)
-        w.checkout.said.add("signer")
+        w.checkout.reported.add("signer")
 
 
 def keeping_awake(w: Workspace, listener: Listener) -> Listener:
@@ -170,8 +170,8 @@ def keeping_awake(w: Workspace, listener: Listener) -> Listener:
             return
         if event.rests and not (event.decision == "Wait" and event.until):
             awake.release(name)
-        elif awake.hold(name) and "awake" not in w.checkout.said:
-            w.checkout.said.add("awake")
+        elif awake.hold(name) and "awake" not in w.checkout.reported:
+            w.checkout.reported.add("awake")
             w.say(f"this machine is kept awake while there is work ({awake.program}; limits.keep_awake)")
 
     return hear

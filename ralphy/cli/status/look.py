@@ -16,7 +16,7 @@ from ralphy.cli.status.inbox import command_of, inbox_lines, section_of
 from ralphy.cli.status.lines import local_moment, phase, status_lines
 from ralphy.cli.status.moments import moment
 from ralphy.cli.status.repositories import repositories_below
-from ralphy.engine.feature.features import Found
+from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.status import ahead_of, decided, how_to_resume, in_progress, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
 from ralphy.engine.workspace.workspace import Workspace
@@ -58,7 +58,9 @@ def why(call: Invocation, feature: str | None) -> int:
     return for_each(call, names, show)
 
 
-def explained(workspace: Workspace, found: Found | None, before: str = "") -> tuple[Snapshot, str, dict[str, Any]]:
+def explained(
+    workspace: Workspace, found: FeatureLocation | None, before: str = ""
+) -> tuple[Snapshot, str, dict[str, Any]]:
     """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
     snapshot, decision, reason = decided(workspace, found)
     kind, until = type(decision).__name__, getattr(decision, "until", None)

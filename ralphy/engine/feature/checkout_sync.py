@@ -85,7 +85,7 @@ def expect(w: Workspace, old: str, new: str) -> None:
 
 
 def follow(w: Workspace, old: str, new: str) -> tuple[Behind, ...]:
-    """Bring up every checkout on the branch, which has moved; those that are still behind are said, once."""
+    """Update every checkout of the branch, which has moved; those that stay behind are reported once."""
     expect(w, old, new)
     record_branch_tip(w, new)
     return catch_up(w)
@@ -159,9 +159,9 @@ def git_operation_on_branch(w: Workspace) -> str:
 def standing(w: Workspace) -> list[Repository]:
     """Every checkout of the repository that stands on the feature's branch."""
     branch, own = w.feature_branch, w.repository
-    found = [own] if git.is_checked_out(own, branch) else []
+    checkouts = [own] if git.is_checked_out(own, branch) else []
     has_worktrees = (own.common_dir / "worktrees").is_dir()
-    return [*found, *_others(own, branch)] if has_worktrees else found
+    return [*checkouts, *_others(own, branch)] if has_worktrees else checkouts
 
 
 def _others(own: Repository, branch: str) -> Iterator[Repository]:
@@ -282,11 +282,11 @@ def _staged(repository: Repository, commit: str) -> dict[str, Entry | None]:
     """Path -> the index's entry, where it differs from the commit; None for what was removed."""
     rows = os.fsdecode(repository.run("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", commit))
     parts = rows.split("\0")
-    found: dict[str, Entry | None] = {}
+    entries: dict[str, Entry | None] = {}
     for about, path in zip(parts[::2], parts[1::2], strict=False):
         _, mode, _, oid, kind = about.split(" ")
-        found[path] = None if kind.startswith("D") else Entry(mode, oid)
-    return found
+        entries[path] = None if kind.startswith("D") else Entry(mode, oid)
+    return entries
 
 
 def _is_live(w: Workspace, repository: Repository, path: str, entry: Entry | None) -> bool:
@@ -334,15 +334,15 @@ def _in_the_way(root: Path, path: str, gone: Collection[str]) -> str:
 
 def _undone(w: Workspace, before: str, tip: str) -> dict[str, Entry | None]:
     """What Ralphy had changed while a checkout was behind, and the new tip has as it was before that."""
-    found: dict[str, Entry | None] = {}
+    entries: dict[str, Entry | None] = {}
     tree = w.objects.tree_of(tip)
     for old in filter(None, (_origin(w, repository) for repository in standing(w))):
         if not _has_ancestor(w, old, before):
             continue  # the checkout is ahead: what it has is the person's
         for path, was, now in w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(before)):
             if w.objects.at(tree, path) == was:
-                found[path] = now
-    return found
+                entries[path] = now
+    return entries
 
 
 def _has_ancestor(w: Workspace, commit: str, of: str) -> bool:

@@ -30,7 +30,7 @@ class MergedEdits:
     """`adoption` is a commit of its own on the tip; `files` is what was to be landed, on top of that.
 
     `waits` are edits that a person has to look at first, each with the reason; `lost` the stories that are gone from
-    prd.json by one of these. `aside` are a person's versions that could not be merged. `said` is for that person.
+    prd.json by one of these. `aside` are a person's versions that could not be merged. `messages` are for that person.
     """
 
     adoption: Mapping[str, bytes] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class MergedEdits:
     waits: Mapping[str, str] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     aside: Mapping[str, bytes] = field(default_factory=dict)
-    said: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes | None]) -> MergedEdits:
@@ -50,13 +50,13 @@ def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes 
     adoption = {name: edits.files[name] if merged is None else merged for name, merged in texts.items()}
     waits = dict(edits.broken)
     lost: tuple[str, ...] = ()
-    said = tuple(f"{name}: replaced by your version, which began with another one: git log -p {w.feature_branch}"
-                 for name, merged in texts.items() if merged is None)  # fmt: skip
+    messages = tuple(f"{name}: replaced by your version, which began with another one: git log -p {w.feature_branch}"
+                     for name, merged in texts.items() if merged is None)  # fmt: skip
     if _PRD in edits.broken and edits.broken[_PRD] == "is empty":
         lost = tuple(story["id"] for story in _document(w, tip).get("userStories", ()))
     if _PRD in edits.files:
         data, why, lost, clashes = _adopted_prd(w, tip, edits)
-        said = (*said, *clashes)
+        messages = (*messages, *clashes)
         adoption |= {} if why else {_PRD: data}
         waits |= {_PRD: why} if why else {}
     adoption = {name: data for name, data in adoption.items() if data != _at(w, tip, name)}
@@ -69,8 +69,9 @@ def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes 
             on_top[name] = new if merged is None else merged
             if merged is None:
                 aside[name] = edits.files[name]
-                said = (*said, f"{name}: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside")
-    return MergedEdits(adoption, on_top, waits, lost, aside, said)
+                clash = f"{name}: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside"
+                messages = (*messages, clash)
+    return MergedEdits(adoption, on_top, waits, lost, aside, messages)
 
 
 def keep_aside(w: Workspace, taken: MergedEdits) -> None:
@@ -103,8 +104,8 @@ def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tupl
 
 def _base(w: Workspace, tip: str, edits: Edits, person: Document) -> Document:
     """The version that the person has edited: one of those that stood in the folder, else the tip's."""
-    found = [_parsed(w.objects.read(oid)) for oid in edits.bases.get(_PRD, ())]
-    candidates = [document for document in found if document is not None] or [_document(w, tip)]
+    documents = [_parsed(w.objects.read(oid)) for oid in edits.bases.get(_PRD, ())]
+    candidates = [document for document in documents if document is not None] or [_document(w, tip)]
     return candidates[began_with(person, candidates)]
 
 

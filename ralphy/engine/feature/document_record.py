@@ -106,6 +106,6 @@ def blob_id(data: bytes, object_format: str) -> str:
     return kind(b"blob %d\0" % len(data) + data).hexdigest()
 
 
-def is_old(found: Signature) -> bool:
-    """Would a change from here on show in the signature? Not in the tick in which the file was written."""
-    return bool(found) and time.time_ns() - max(found[3:]) > _TICK_NS
+def is_old(signature: Signature) -> bool:
+    """Whether a change from now on would show in the signature: not in the tick in which the file was written."""
+    return bool(signature) and time.time_ns() - max(signature[3:]) > _TICK_NS

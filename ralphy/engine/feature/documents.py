@@ -98,7 +98,7 @@ def to_read(w: Workspace, name: str) -> bytes:
 
 def artifacts(w: Workspace, tip: str) -> dict[str, Artifact]:
     """The artifacts that are there, by name. One that the folder has as the branch does is as old as that file."""
-    return {name: found for name in artifact_names() if (found := _artifact(w, name, tip))}
+    return {name: artifact for name in artifact_names() if (artifact := _artifact(w, name, tip))}
 
 
 def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
@@ -114,8 +114,8 @@ def _artifact(w: Workspace, name: str, tip: str) -> Artifact | None:
 
 def committed_prd(w: Workspace, commit: str) -> Prd:
     """prd.json as a commit has it, in canonical form; no stories if it has none."""
-    if found := prd_at(w.checkout, commit, w.feature.path):
-        return found
+    if prd := prd_at(w.checkout, commit, w.feature.path):
+        return prd
     path = w.feature.in_repository("prd.json")
     data = w.objects.read(f"{commit}:{path}") if commit else None
     return Prd.of({"userStories": []} if data is None else check_prd(data, f"{commit[:10]}:{path}"))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
-from ralphy.engine.workspace.set_aside import set_aside, shown
+from ralphy.engine.workspace.set_aside import relative_path, set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular
 from ralphy.git import commands as git
@@ -22,9 +22,9 @@ _NO_FILE = ""  # the id of what is not a plain file
 
 def note_edits(w: Workspace) -> dict[str, str]:
     """The documents that hold a person's edit now, each with the id of the blob that keeps it."""
-    found = {name: _bytes(w, name) for name in _edited(w)}
-    oids = w.objects.write_blobs({name: data for name, data in found.items() if data is not None})
-    return {name: oids.get(name, _NO_FILE) for name in found}
+    contents = {name: _bytes(w, name) for name in _edited(w)}
+    oids = w.objects.write_blobs({name: data for name, data in contents.items() if data is not None})
+    return {name: oids.get(name, _NO_FILE) for name in contents}
 
 
 def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
@@ -39,10 +39,11 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
         oid = before.get(name) or _of_the_commit_that_is_checked_out(w).get(name, "")
         data = w.objects.read(oid) if oid else None
         if data is not None:
-            replace_if(path, data, lambda found: found is None)
-        kept = f"; it is kept: if it was you, cp {shown(w, moved)} {shown(w, path)}" if moved else " and is put back"
+            replace_if(path, data, lambda content: content is None)
+        place = relative_path(w, path)
+        advice = f"; it is kept: if it was you, cp {relative_path(w, moved)} {place}" if moved else " and is put back"
         what = "changed" if moved else "removed"
-        w.say(f"{shown(w, path)} was {what} while an agent ran without a sandbox, so it does not count{kept}", WAITING)
+        w.say(f"{place} was {what} while an agent ran without a sandbox, so it does not count{advice}", WAITING)
     if names and (tip := work_tip(w)):
         lay_out(w, tip)
     return names

@@ -35,9 +35,9 @@ def unexclude(repository: Repository, feature: Feature) -> None:
     """Take the line away again, when the feature is merged and closed; every other line stays."""
     known = read_regular(exclude_file(repository)) or b""
     own = excluded_line(f"{feature.path}/")
-    kept = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != own)
-    if kept != known:
-        replace_file(exclude_file(repository), kept, durable=False)
+    remaining = b"".join(line for line in known.splitlines(keepends=True) if line.rstrip(b"\n") != own)
+    if remaining != known:
+        replace_file(exclude_file(repository), remaining, durable=False)
 
 
 def exclude_file(repository: Repository) -> Path:

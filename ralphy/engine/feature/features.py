@@ -31,8 +31,8 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A feature wherever it is. `at` is the commit that holds its newest state; "" if that is the checkout."""
+class FeatureLocation:
+    """A feature, wherever it is. `at` is the commit that holds its newest state; "" if that is the checkout."""
 
     feature: Feature
     life: Life
@@ -110,7 +110,7 @@ def _prd(data: bytes, path: str) -> Prd | None:
         return None
 
 
-def features_of(checkout: Checkout, config: Config) -> list[Found]:
+def features_of(checkout: Checkout, config: Config) -> list[FeatureLocation]:
     """Every feature of the repository by name: in the checkout, on a branch of its own, or on the base branch."""
     repository = checkout.repository
     base, root = base_of(checkout, config), repository.root
@@ -119,10 +119,10 @@ def features_of(checkout: Checkout, config: Config) -> list[Found]:
     owners = dict(_owners(checkout, config, rows))
     for path in (*_paths_at(checkout, config, base.tips), *owners):
         paths.setdefault(path, Feature(path.rsplit("/", 1)[1], root / path, path))
-    return [_found(checkout, config, feature, owners.get(path, "")) for path, feature in sorted(paths.items())]
+    return [_location_of(checkout, config, feature, owners.get(path, "")) for path, feature in sorted(paths.items())]
 
 
-def only_open(features: Sequence[Found], features_dir: str) -> Found:
+def only_open(features: Sequence[FeatureLocation], features_dir: str) -> FeatureLocation:
     """The feature that is meant where none is named: the only open one, or the only one.
 
     Raises NotFound if there is none, InvalidInput if several could be meant.
@@ -130,17 +130,17 @@ def only_open(features: Sequence[Found], features_dir: str) -> Found:
     if not features:
         raise NotFound(f"there is no feature in {features_dir}/",
                        hint=f'write {features_dir}/<name>/PRD.md, or: ralphy start "what you want built"')  # fmt: skip
-    is_open = [found for found in features if found.life.is_open]
+    is_open = [location for location in features if location.life.is_open]
     meant = next((few for few in (features, is_open) if len(few) == 1), None)
     if meant:
         return meant[0]
-    names = ", ".join(found.feature.name for found in (is_open or features)[:10])
+    names = ", ".join(location.feature.name for location in (is_open or features)[:10])
     if is_open:
         raise InvalidInput(f"{len(is_open)} features are open: {names}", hint="name one of them")
     raise InvalidInput(f"no feature is open; there are: {names}", hint="name one of them")
 
 
-def _found(checkout: Checkout, config: Config, feature: Feature, owner: str) -> Found:
+def _location_of(checkout: Checkout, config: Config, feature: Feature, owner: str) -> FeatureLocation:
     here = _here(feature)
     prefixed = f"{config.git.branch_prefix}{feature.name}"
     branch = str((here.raw.get("branchName") if here else "") or owner or prefixed)
@@ -149,7 +149,7 @@ def _found(checkout: Checkout, config: Config, feature: Feature, owner: str) -> 
     tip = git.resolve(checkout.repository, f"refs/heads/{branch}")
     places = _with_rejection(checkout, places, feature, tip)
     at = _state_at(checkout, places, feature.path, tip, base)
-    return Found(feature, life_of(places), branch, base.name, at, places.has_open_branch)
+    return FeatureLocation(feature, life_of(places), branch, base.name, at, places.has_open_branch)
 
 
 def _state_at(checkout: Checkout, places: Places, path: str, tip: str, base: Base) -> str:

@@ -21,12 +21,12 @@ def files_not_ignored(w: Workspace, new: set[str]) -> frozenset[str]:
     """
     rules = _rules(w)
     asked = (w.feature.path, frozenset(new), frozenset(rules.items()))
-    known, found = w.checkout.not_ignored
+    known, files = w.checkout.not_ignored
     if known != asked:
-        found = frozenset(_not_ignored(w, rules))
+        files = frozenset(_not_ignored(w, rules))
         if all(is_old(seen) for seen in rules.values() if seen):
-            w.checkout.not_ignored = asked, found
-    return found
+            w.checkout.not_ignored = asked, files
+    return files
 
 
 def _not_ignored(w: Workspace, rules: Mapping[str, Signature]) -> set[str]:

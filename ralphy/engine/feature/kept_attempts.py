@@ -50,12 +50,12 @@ def _by_story(w: Workspace) -> dict[str, StoryHistory]:
         lines = w.repository.text("for-each-ref", _FORM, mine).splitlines()
     except GitError:  # a ref without its object: prd.json's word stands alone
         return {}
-    found: dict[str, StoryHistory] = {}
+    histories: dict[str, StoryHistory] = {}
     for row in sorted((m.groups() for line in lines if (m := _KEPT.fullmatch(line))), key=lambda row: int(row[2])):
         commit, story, _, counted_as, outcome = row
-        past = found.setdefault(story, StoryHistory())
+        past = histories.setdefault(story, StoryHistory())
         past.tree, past.cut_off = commit, _CUT_OFF.get(outcome, "")
         past.deaths += outcome == Outcome.DIED.value
         if outcome in _COUNTED:
             past.attempts = max(past.attempts, int(counted_as))
-    return found
+    return histories

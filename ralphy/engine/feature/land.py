@@ -129,7 +129,7 @@ def _moved_to(w: Workspace, new: NewCommit, edits: Edits, taken: MergedEdits) ->
     w.milestone("files_replaced")
     follow(w, old, commit)
     keep_aside(w, taken)
-    for sentence in taken.said:
+    for sentence in taken.messages:
         w.say(sentence)
     _tell_of_back(w, laid, adopted)
     finish_intent(w, new.end)
@@ -372,7 +372,7 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     theirs = [name for name, oid in here.items() if not is_known_version(w, w.feature.in_repository(name), oid)]
     note_ours(w, here)
     for name, oid in gone.items():
-        replace_if(w.feature.file(name), w.objects.read(oid), lambda found: found is None)
+        replace_if(w.feature.file(name), w.objects.read(oid), lambda content: content is None)
     _tell_of_back(w, lay_out(w, commit), theirs)
     record_branch_tip(w, commit)
     return commit

@@ -88,12 +88,12 @@ class _Seen:
 
 
 def documents_at(w: Workspace, commit: str) -> dict[str, str]:
-    """Name -> blob id of the documents that a commit has; links, markers and other private files are none."""
+    """Name -> blob id of the documents that a commit has; links, markers and other private files do not count."""
     folder = w.objects.at(w.objects.tree_of(commit), w.feature.path) if commit else None
     if folder is None or folder.mode != TREE:
         return {}
-    found = w.objects.changes("", folder.oid)
-    return {name: new.oid for name, _, new in found if new and new.mode in _FILE_MODES and is_document(w, name)}
+    changes = w.objects.changes("", folder.oid)
+    return {name: new.oid for name, _, new in changes if new and new.mode in _FILE_MODES and is_document(w, name)}
 
 
 def is_tracked_here(w: Workspace, name: str) -> bool:
@@ -167,13 +167,13 @@ def put(w: Workspace, name: str, data: bytes) -> None:
     """
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
-    if w.shown == instead or is_tracked_here(w, name):
+    if w.preview == instead or is_tracked_here(w, name):
         return
     record = read_record(_record_path(w))
     record.accept(name, instead[1])
     record.save()
-    w.shown = instead
-    replace_if(w.feature.file(name), data, lambda found: found is None or record.is_ours(name, _ids(w, found)))
+    w.preview = instead
+    replace_if(w.feature.file(name), data, lambda content: content is None or record.is_ours(name, _ids(w, content)))
 
 
 def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
@@ -208,31 +208,31 @@ def _bring(w: Workspace, one: _Seen) -> bool:
     if one.want and data is None:
         return False
 
-    def is_expected(found: bytes | None) -> bool:
-        return found is not None and _ids(w, found)[0] == one.oid
+    def is_expected(content: bytes | None) -> bool:
+        return content is not None and _ids(w, content)[0] == one.oid
 
-    return replace_if(path, data, is_expected if one.oid else lambda found: found is None)
+    return replace_if(path, data, is_expected if one.oid else lambda content: content is None)
 
 
 def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
     """Put `data` at `path` (None removes it) if what is there is expected; an edit of the last moment is put back."""
-    kept = path.with_name(f".{path.name}.was.tmp-{os.getpid()}")
-    kept.unlink(missing_ok=True)
+    backup = path.with_name(f".{path.name}.was.tmp-{os.getpid()}")
+    backup.unlink(missing_ok=True)
     if not is_expected(read_regular(path)):
         return False
     if not os.path.lexists(path):
         return data is None or _name_new(path, data)
     temporary = None if data is None else write_beside(path, data, durable=False)
     with suppress(OSError):  # without hard links, what was just looked at is all there is to go by
-        os.link(path, kept)
+        os.link(path, backup)
     if temporary:
         temporary.replace(path)
     else:
         path.unlink()
-    if not os.path.lexists(kept) or is_expected(read_regular(kept)):
-        kept.unlink(missing_ok=True)
+    if not os.path.lexists(backup) or is_expected(read_regular(backup)):
+        backup.unlink(missing_ok=True)
         return True
-    kept.replace(path)
+    backup.replace(path)
     return False
 
 
@@ -257,8 +257,8 @@ def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence
             record.files.pop(one.name, None)
             record.also.pop(one.name, None)
         elif one.name in written or one.kind is _Kind.SAME:
-            found = signature(w.feature.file(one.name)) if one.name in written else one.stat
-            record.note(one.name, one.want, found if found and is_old(found) else ())
+            file_stat = signature(w.feature.file(one.name)) if one.name in written else one.stat
+            record.note(one.name, one.want, file_stat if file_stat and is_old(file_stat) else ())
     record.left = {one.name: (one.oid, one.stat) for one in seen if one.kind is _Kind.LEFT and is_old(one.stat)}
 
 
@@ -311,24 +311,24 @@ def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
     for name in sorted({*wanted, *record.files, *here, *_others(w, {*wanted, *record.files, *here})}):
         want, tracked = wanted.get(name, ""), here.get(name, "")
         path = w.feature.file(name)
-        found = signature(path)
+        file_stat = signature(path)
         known, known_stat = record.files.get(name, ("", ()))
-        if found and found == known_stat and known == want:
-            yield _Seen(name, _Kind.SAME, want, want, None, found)
-        elif found and tracked != want and record.left.get(name) == (tracked, found):
-            yield _Seen(name, _Kind.LEFT, tracked, want, None, found)
-        elif link_on_the_way(w.repository.root, path) or (found and not stat.S_ISREG(found[0])):
+        if file_stat and file_stat == known_stat and known == want:
+            yield _Seen(name, _Kind.SAME, want, want, None, file_stat)
+        elif file_stat and tracked != want and record.left.get(name) == (tracked, file_stat):
+            yield _Seen(name, _Kind.LEFT, tracked, want, None, file_stat)
+        elif link_on_the_way(w.repository.root, path) or (file_stat and not stat.S_ISREG(file_stat[0])):
             yield _Seen(name, _Kind.ODD, "", want)
-        elif found is None:
+        elif file_stat is None:
             kind = _Kind.MISSING if want and not tracked else _Kind.LEFT if tracked else _Kind.SAME
             if want or tracked:
                 yield _Seen(name, kind, "", want)
         else:
-            yield _judged(w, name, want, tracked, record, found, is_begun=bool(tip))
+            yield _judged(w, name, want, tracked, record, file_stat, is_begun=bool(tip))
 
 
 def _judged(
-    w: Workspace, name: str, want: str, tracked: str, record: Record, found: Signature, *, is_begun: bool
+    w: Workspace, name: str, want: str, tracked: str, record: Record, file_stat: Signature, *, is_begun: bool
 ) -> _Seen:
     data = read_regular(w.feature.file(name))
     if data is None:
@@ -336,17 +336,17 @@ def _judged(
     ids = _ids(w, data)
     is_ours = want in ids or record.is_ours(name, ids)
     if want in ids and tracked in ("", want):
-        return _Seen(name, _Kind.SAME, want, want, data, found)
-    if w.shown in [(want, oid) for oid in ids]:
-        return _Seen(name, _Kind.SHOWN, ids[0], want, data, found)
+        return _Seen(name, _Kind.SAME, want, want, data, file_stat)
+    if w.preview in [(want, oid) for oid in ids]:
+        return _Seen(name, _Kind.SHOWN, ids[0], want, data, file_stat)
     if tracked in ids:
-        return _Seen(name, _Kind.LEFT, tracked, want, data, found)
+        return _Seen(name, _Kind.LEFT, tracked, want, data, file_stat)
     if tracked and is_begun and is_ours:
         kind = _Kind.LEFT if _is_staged(w, name) else _Kind.IN_BRANCH
-        return _Seen(name, kind, ids[0], tracked, data, found)
+        return _Seen(name, kind, ids[0], tracked, data, file_stat)
     is_back = not want and name not in record.files  # the branch took it out, and a person has brought it back
     kind = _Kind.STALE if is_ours and not tracked and not is_back else _Kind.EDIT
-    return _Seen(name, kind, ids[0], want, data, found)
+    return _Seen(name, kind, ids[0], want, data, file_stat)
 
 
 def _is_staged(w: Workspace, name: str) -> bool:
@@ -370,8 +370,8 @@ def _elsewhere(w: Workspace, tip: str) -> str:
 def _others(w: Workspace, known: set[str]) -> list[str]:
     """Files in the folder that no commit has and that could be committed: Git is asked only if there are such."""
     shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
-    found = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
-    new = {one.path for one in found if one.path not in known and is_document(w, one.path)}
+    files = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
+    new = {one.path for one in files if one.path not in known and is_document(w, one.path)}
     return sorted(new & files_not_ignored(w, new)) if new else []
 
 

@@ -140,6 +140,6 @@ def _require_unsealed(w: Workspace) -> None:
 
 def say_once(w: Workspace, sentence: str, tone: Tone = "") -> None:
     """Say it, unless it was said before for any feature of the checkout."""
-    if sentence not in w.checkout.said:
-        w.checkout.said.add(sentence)
+    if sentence not in w.checkout.reported:
+        w.checkout.reported.add(sentence)
         w.say(sentence, tone)

@@ -50,8 +50,9 @@ def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
     results = run_checks(w, "accept", until_red=True)
     red = failed(results, w.history.known_red, frozenset(c.name for c in results))
     if red:
-        said = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
-        raise Conflict(f"the checks are red: {said}", hint="fix them, commit to the feature's branch, then try again")
+        failures = "; ".join(f"{result.sentence()}: {', '.join(result.names[:5])}" for result in red)
+        raise Conflict(f"the checks are red: {failures}",
+                       hint="fix them, commit to the feature's branch, then try again")  # fmt: skip
     if observe(w).tree.head != s.tree.head:
         raise Conflict(f"{s.tree.feature_branch} was moved while the checks ran", hint="try again")
     record_baseline(w, s.tree.code, results)
@@ -61,11 +62,11 @@ def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
 def _evidence(s: Snapshot, results: Sequence[CheckResult]) -> Document:
     doubts = ((not results, "no checks are configured or detected"), (any(c.is_empty for c in results), "no tests ran"))
     warnings = [text for is_so, text in doubts if is_so]
-    found: Document = {
+    evidence: Document = {
         "tree": s.tree.code,
         "base": s.tree.head,
         "accepted": "accepted by a person",
         "checks": [checked(c) for c in results],
         "verified": any(not c.is_empty for c in results),
     }
-    return {**found, "warnings": warnings} if warnings else found
+    return {**evidence, "warnings": warnings} if warnings else evidence

@@ -43,8 +43,8 @@ def redo_step(w: Workspace, step: Step) -> str:
     if step.starts_over:
         s = start_over(w, s)
     steps = {name: record for name, record in (s.prd.workflow.get("steps") or {}).items() if name != step.name}
-    said = _without_approvals(s.prd.workflow.get("approvals", ()), step.name)
-    prd = s.prd.with_workflow(steps=steps, approvals=said)
+    approvals = _without_approvals(s.prd.workflow.get("approvals", ()), step.name)
+    prd = s.prd.with_workflow(steps=steps, approvals=approvals)
     if not step.starts_over:
         prd = prd.with_workflow(pr={})
     w.record("reset", step=step.name)
@@ -88,7 +88,7 @@ def start_over(w: Workspace, s: Snapshot) -> Snapshot:
     return replace(s, prd=s.prd.with_stories(left))
 
 
-def _without_approvals(said: Sequence[Document], gate: str) -> list[Document]:
-    """The words said at the gates; of this one only the rejections, as answered: their bytes wait for a person."""
-    others = [entry for entry in said if entry.get("gate") != gate or entry.get("verdict") != "approved"]
+def _without_approvals(approvals: Sequence[Document], gate: str) -> list[Document]:
+    """The verdicts at all gates; of this gate only the rejections, as answered: their bytes wait for a person."""
+    others = [entry for entry in approvals if entry.get("gate") != gate or entry.get("verdict") != "approved"]
     return [{**entry, "answered": True} if entry.get("gate") == gate else entry for entry in others]

@@ -33,10 +33,10 @@ def take_answer(w: Workspace, decision: d.TakeAnswer, s: Snapshot) -> None:
 
 
 def _remember(w: Workspace, s: Snapshot, step: str, story: str | None, answer: Answer) -> None:
-    """The journal's line goes first: the same once more after a kill does no harm."""
-    said = f"You asked: {clip(answer.question, _MOST_OF_A_QUESTION)}\nThe answer: {answer.text}"
+    """The journal's line goes first: repeating it after a kill does no harm."""
+    note = f"You asked: {clip(answer.question, _MOST_OF_A_QUESTION)}\nThe answer: {answer.text}"
     known = s.history.of(step, story).feedback
-    together = known if said in known else "\n\n".join(part for part in (known, said) if part)
+    together = known if note in known else "\n\n".join(part for part in (known, note) if part)
     w.record("reset", step=step, story=story, feedback=clip(together, _MOST_KEPT, 0.0))
 
 
@@ -45,8 +45,8 @@ def _take_for_story(w: Workspace, story: Story, s: Snapshot) -> None:
     answer = next(a for a in s.answers if a.story == story.id)
     asked_whether_done = str(story.execution.get("last_error") or "").endswith(SATISFIED)
     if answer.is_yes and asked_whether_done:
-        said = "a person said that it is already satisfied"
-        evidence = {"tree": s.tree.code, "base": s.tree.head, "accepted": said}
+        reason = "a person said that it is already satisfied"
+        evidence = {"tree": s.tree.code, "base": s.tree.head, "accepted": reason}
         fields = stories.completed(story, {"completed_at": w.iso_now}, evidence, [])
     else:
         fields = stories.reopened(story)
@@ -55,8 +55,8 @@ def _take_for_story(w: Workspace, story: Story, s: Snapshot) -> None:
     _keep(w, s, story.id, story.id, story.id, prd.with_story(story.id, **fields))
 
 
-def _keep(w: Workspace, s: Snapshot, asker: str, told: str, key: str, prd: Prd | None = None) -> None:
-    """The question goes from QUESTIONS.md; `asker` is a step or a story, `told` what people call it."""
+def _keep(w: Workspace, s: Snapshot, asker: str, label: str, key: str, prd: Prd | None = None) -> None:
+    """Remove the question from QUESTIONS.md; `asker` is a step or a story, `label` what people call it."""
     text = without(documents.text(w, "QUESTIONS.md"), key)
-    subject, files = f"{told} answered in QUESTIONS.md", {"QUESTIONS.md": text.encode()}
+    subject, files = f"{label} answered in QUESTIONS.md", {"QUESTIONS.md": text.encode()}
     commit_documents(w, s, f"answered {asker}", subject, prd=prd, files=files)

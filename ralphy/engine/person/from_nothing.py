@@ -65,8 +65,8 @@ def require_possible(w: Workspace, s: Snapshot) -> None:
 
 
 def _committed(w: Workspace, commits: Collection[str]) -> list[str]:
-    found = {name for commit in commits for name in documents_at(w, commit)}
-    return sorted(w.feature.in_repository(name) for name in found & {*artifact_names(), "prd.json"} - {_PRD})
+    documents = {name for commit in commits for name in documents_at(w, commit)}
+    return sorted(w.feature.in_repository(name) for name in documents & {*artifact_names(), "prd.json"} - {_PRD})
 
 
 def start_from_nothing(w: Workspace, s: Snapshot) -> str:
@@ -74,8 +74,8 @@ def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     tip, ref = work_tip(w), next_ref(w)
     files = look_at(w).taken.adoption if tip else dict(all_of_the_folder(w))
     subject = f"chore({s.feature}): as it was before it started from nothing"
-    kept = written_commit(w, s.tree.head, subject, f"kept {s.feature}", files) if files or not tip else tip
-    w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {kept}\n".encode())
+    saved_commit = written_commit(w, s.tree.head, subject, f"kept {s.feature}", files) if files or not tip else tip
+    w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {saved_commit}\n".encode())
     w.milestone("past_kept")
     w.record("reset")
     for name in what_goes(w):

@@ -32,8 +32,8 @@ def open_gate(w: Workspace, decision: d.OpenGate, s: Snapshot) -> None:
     """Note since when a marker counts: since the artifact was there as it is now."""
     ensure_folder_files(w)
     step = step_of(decision.gate)
-    shown = newest_of(s, step)
-    w.record("gate", gate=decision.gate, digest=step.content(s), ctime_ns=shown[1].ctime_ns if shown else 0)
+    newest = newest_of(s, step)
+    w.record("gate", gate=decision.gate, digest=step.content(s), ctime_ns=newest[1].ctime_ns if newest else 0)
 
 
 def approve(w: Workspace, decision: d.Approve, s: Snapshot) -> None:
@@ -79,7 +79,7 @@ def _with_entry(prd: Prd, entry: dict[str, Any]) -> Prd:
 
 
 def set_marker_aside(w: Workspace, decision: d.SetAside, _: Snapshot) -> None:
-    """A marker that is not a statement is kept where it harms nobody, and said."""
+    """A marker that is not a statement is set aside, and reported."""
     path = w.feature.file(decision.marker)
     moved = set_aside(w, path)
     w.say(f"{decision.reason}: moved to .ralphy/set-aside/{moved.name}" if moved else decision.reason)

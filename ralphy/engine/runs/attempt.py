@@ -24,7 +24,7 @@ from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.case import Verdict
-from ralphy.engine.workspace.changes import is_control, shown
+from ralphy.engine.workspace.changes import is_control, printable
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.waiting import next_try
@@ -53,7 +53,7 @@ _OUTPUT_BYTES = 2400  # of a red check, in the story's document
 class Attempt:
     """Everything that is known when an attempt has been judged.
 
-    `was_cut_off` says that Ralphy died in it, or was stopped; `kept` is the commit that holds its work already.
+    `was_cut_off` says that Ralphy died in it, or was stopped; `saved_commit` is the commit that holds its work already.
     """
 
     story: Story
@@ -64,7 +64,7 @@ class Attempt:
     candidate: Candidate
     verdict: Verdict
     was_cut_off: bool = False
-    kept: str = ""
+    saved_commit: str = ""
 
 
 def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
@@ -77,8 +77,8 @@ def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[s
 
 
 def settle(w: Workspace, attempt: Attempt) -> None:
-    """Land an attempt that passed; keep and clear away any other. Of a story that a person took out of the plan
-    meanwhile, nothing is left to be done."""
+    """Land an attempt that passed; keep and clear away any other. Nothing is left to do for a story that a person
+    took out of the plan meanwhile."""
     v = attempt.verdict
     if attempt.story.id not in {story.id for story in committed_prd(w, tip_of(w)).stories}:
         why = f"{attempt.story.id} is not in prd.json any more"
@@ -89,8 +89,8 @@ def settle(w: Workspace, attempt: Attempt) -> None:
     if v.passed:
         _land_story(w, attempt)
         return
-    said = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
-    _keep_attempt(w, replace(attempt, verdict=said))
+    verdict = replace(v, failure=redacted(w, v.failure), digest=redacted(w, v.digest), question=redacted(w, v.question))
+    _keep_attempt(w, replace(attempt, verdict=verdict))
 
 
 def _at_tip(w: Workspace, a: Attempt) -> Attempt:
@@ -153,19 +153,21 @@ def _land_story(w: Workspace, a: Attempt) -> None:
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
-    kept = a.kept or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
+    commit = a.saved_commit or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
     number = None
-    if kept and not a.kept:
+    if commit and not a.saved_commit:
         number = next_number(w, a.story.id, a.number)
-        w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), kept, "")])
+        w.checkout.refs.move([(_ref(w, a, f"attempt-{number}"), commit, "")])
         w.milestone("attempt_kept")
-    goes_on = v.goes_on and bool(kept) and (_is_green(v) or w.history.of(names.STORY, a.story.id).last_mode == "fresh")
-    end = {**_end(a), "failure": v.digest or v.failure, "tree": kept or None, "kept": number,
+    goes_on = (
+        v.goes_on and bool(commit) and (_is_green(v) or w.history.of(names.STORY, a.story.id).last_mode == "fresh")
+    )
+    end = {**_end(a), "failure": v.digest or v.failure, "tree": commit or None, "kept": number,
            "heals": goes_on or None}  # fmt: skip
     if a.was_cut_off:
-        end["work"] = w.code_of(w.objects.tree_of(kept)) if goes_on else None
-    if kept:
-        w.record("kept", run=a.ran.run, commit=kept)
+        end["work"] = w.code_of(w.objects.tree_of(commit)) if goes_on else None
+    if commit:
+        w.record("kept", run=a.ran.run, commit=commit)
     if v.outcome is Outcome.CONFLICTED:
         lay_out(w, tip_of(w))
         w.record("end", **end)
@@ -243,7 +245,7 @@ def _for_the_breaker(a: Attempt) -> dict[str, Any]:
 
 
 def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    evidence: dict[str, Any] = {
         "tree": a.candidate.code,
         "base": a.head,
         "run": a.ran.run,
@@ -251,16 +253,16 @@ def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, An
         "checks": [checked(c) for c in a.verdict.checks],
         "verified": any(not check.is_empty for check in a.verdict.checks),
     }
-    found["check_runs"] = subject().runs
+    evidence["check_runs"] = subject().runs
     if a.verdict.tests:
-        found["tests"] = dict(a.verdict.tests)
+        evidence["tests"] = dict(a.verdict.tests)
     if rows := a.verdict.acceptance.rows:
-        found["acceptance"] = list(rows)
+        evidence["acceptance"] = list(rows)
     if steering := steering_files(names):
-        found["steering"] = steering
+        evidence["steering"] = steering
     if a.verdict.warnings:
-        found["warnings"] = list(a.verdict.warnings)
-    return found
+        evidence["warnings"] = list(a.verdict.warnings)
+    return evidence
 
 
 def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes | None]:
@@ -298,7 +300,7 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
 
 def _names(w: Workspace, paths: Sequence[str]) -> list[str]:
     """Paths as they may be written down: a name can hold a secret, too."""
-    return redacted(w, "\0".join(map(shown, paths))).split("\0") if paths else []
+    return redacted(w, "\0".join(map(printable, paths))).split("\0") if paths else []
 
 
 def _output(check: CheckResult) -> str:
@@ -313,5 +315,5 @@ def _tail(output: str, lines: int = 12, width: int = 300) -> str:
 def _short(text: str, most: int = _ERROR_BYTES) -> str:
     """At most so many characters, on lines that cannot pass for a trailer."""
     lines = [" ".join(plain(line).split()) for line in text.splitlines()]
-    kept = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
-    return kept if len(kept) <= most else kept[:most] + " …"
+    body = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
+    return body if len(body) <= most else body[:most] + " …"

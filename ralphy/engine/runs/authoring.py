@@ -26,7 +26,7 @@ from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.runs.unfinished_documents import digest_of
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
@@ -77,16 +77,16 @@ def _settle(w: Workspace, decision: RunAgent, snapshot: Snapshot, ran: Ran) -> N
     if made is None:
         _refuse(w, ran, why, digest, end)
     else:
-        said = made.subject or f"wrote {step_of(decision.step).document}"
-        _move_in(w, decision, snapshot, made, {**end, "detail": said})
+        detail = made.subject or f"wrote {step_of(decision.step).document}"
+        _move_in(w, decision, snapshot, made, {**end, "detail": detail})
 
 
 def _what_people_said(d: RunAgent, s: Snapshot) -> str:
     """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
     remarks = revision(s, d.step)
     if d.step == names.ACCEPTANCE:  # it stands behind the gate of another step, whose agent has answered them
-        said = [a for a in s.prd.approvals if a.gate == names.SPEC][-1:]
-        remarks = next((a for a in said if a.verdict == "revise"), None)
+        approvals = [a for a in s.prd.approvals if a.gate == names.SPEC][-1:]
+        remarks = next((a for a in approvals if a.verdict == "revise"), None)
     sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
     answers = [s.history.of(d.step, d.story).feedback, s.history.of(names.STORY, d.story).feedback if d.story else ""]
     return "\n\n".join(part for part in (*answers, sent_back) if part)
@@ -96,8 +96,8 @@ def _require_no_secrets(w: Workspace, ran: Ran, files: Mapping[str, bytes]) -> N
     """Raises InvalidInput for a document, or a draft of stories, that holds a key or a token."""
     draft = ran.handed_in(DRAFT)
     for name, data in {**files, **({DRAFT: draft} if draft else {})}.items():
-        for found in secrets_in_document(w, name, data):
-            raise InvalidInput(found, hint="name it, do not write it out")
+        for problem in secrets_in_document(w, name, data):
+            raise InvalidInput(problem, hint="name it, do not write it out")
 
 
 def _mistakes(error: InvalidInput) -> str:
@@ -117,8 +117,8 @@ def _refuse(w: Workspace, ran: Ran, why: str, digest: str, end: dict[str, Any]) 
     outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
     if not outcome.costs_an_attempt:
         end |= next_try(w, outcome, ran.result)
-    said = {"failure": digest[:2000], "detail": why[:2000], "error": signature(why) or None}
-    w.record("end", **{**end, "outcome": outcome.value, **said})
+    failure = {"failure": digest[:2000], "detail": why[:2000], "error": signature(why) or None}
+    w.record("end", **{**end, "outcome": outcome.value, **failure})
 
 
 def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out: str) -> None:
@@ -133,7 +133,7 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
     if not git.resolve(w.repository, ref):
         w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
-    changed = shown(", ".join(candidate.files))
+    changed = printable(", ".join(candidate.files))
     w.say(f"the {step} agent changed code, which is not taken: {changed} (kept: git show {ref})")
 
 
@@ -184,11 +184,11 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
         return taken.prd
     data = taken.files.get(step.document)
     made = s.digest(step.document) if data is None else artifact_digest(data)
-    said = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
-            for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
+    approvals = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
+                 for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
     record = {"inputs": step.inputs_now(s), "outputs": {step.document: made}, **taken.record}
     prd = taken.prd.with_step(step.name, record)
-    return prd.with_workflow(approvals=said)
+    return prd.with_workflow(approvals=approvals)
 
 
 def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:

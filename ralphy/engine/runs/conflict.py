@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ralphy.documents.criteria import titled_lists
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.text.first_few import first_few
@@ -15,9 +15,9 @@ _MOST_CHARS = 6000  # of each side's diff
 _MOST_STORIES = 5
 
 
-def conflict_told(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], paths: Sequence[str]) -> str:
+def conflict_digest(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], paths: Sequence[str]) -> str:
     """The digest: `own` and `theirs` are each what was there before, and after the change."""
-    names = ", ".join(map(shown, paths[:20]))
+    names = ", ".join(map(printable, paths[:20]))
     parts = (
         f"The last attempt's work conflicts with {named_between(w, *theirs)}, in {names}. In these files the tree has "
         "what was committed; the rest of the work is in place. Do your story on top of it, so that both hold.",
@@ -30,8 +30,8 @@ def conflict_told(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], p
 
 def landed_between(w: Workspace, base: str, tip: str) -> str:
     """The stories that landed from one commit to another, with what they were to do; "" if none did."""
-    told = "\n".join(map(_wanted, _landed(w, base, tip)[:_MOST_STORIES]))
-    return f"These stories were completed meanwhile:\n\n{told}" if told else ""
+    descriptions = "\n".join(map(_wanted, _landed(w, base, tip)[:_MOST_STORIES]))
+    return f"These stories were completed meanwhile:\n\n{descriptions}" if descriptions else ""
 
 
 def named_between(w: Workspace, base: str, tip: str) -> str:

@@ -34,9 +34,9 @@ def end_line(run: str, result: AgentResult, outcome: Outcome, **more: Any) -> di
 
 
 def _limit(result: AgentResult) -> dict[str, Any] | None:
-    """The provider's last word on its limit; what only newer versions tell is left out where it is not told."""
-    found = asdict(result.limit) if result.limit else {}
-    return {name: value for name, value in found.items() if name not in ("is_paid_for", "windows") or value} or None
+    """The provider's last report on its limit, without the fields that only newer versions have and that are empty."""
+    fields = asdict(result.limit) if result.limit else {}
+    return {name: value for name, value in fields.items() if name not in ("is_paid_for", "windows") or value} or None
 
 
 _MOST = 80 << 20

@@ -15,11 +15,11 @@ from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from
 from ralphy.engine.runs.attempt import Attempt, settle
-from ralphy.engine.runs.conflict import conflict_told, landed_between, named_between
+from ralphy.engine.runs.conflict import conflict_digest, landed_between, named_between
 from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge
-from ralphy.engine.workspace.changes import is_control, shown
+from ralphy.engine.workspace.changes import is_control, printable
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
@@ -68,9 +68,9 @@ def finish_story(w: Workspace, run: Run, ran: Ran) -> None:
 
 def _candidate(w: Workspace, run: Run, ran: Ran) -> Candidate:
     """The code that the run left in its lane, with what it may have moved outside."""
-    found = candidate_from(w, run.lane, w.objects.tree_of(run.snapshot.tree.head), run.laid_out)
+    candidate = candidate_from(w, run.lane, w.objects.tree_of(run.snapshot.tree.head), run.laid_out)
     w.milestone("candidate_written")
-    return replace(found, stands=(*(f"{name} (set aside)" for name in ran.tampered), *ran.stands))
+    return replace(candidate, stands=(*(f"{name} (set aside)" for name in ran.tampered), *ran.stands))
 
 
 def _attempt(w: Workspace, run: Run, ran: Ran, head: str, verdict: Verdict, candidate: Candidate) -> Attempt:
@@ -99,8 +99,8 @@ def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: st
     if not _is_red(verdict):
         return verdict
     parts = f"It is red on top of {others}.", landed_between(w, base, head), verdict.digest
-    told = "\n\n".join(part for part in parts if part)
-    return replace(verdict, failure=f"on top of {others}: {verdict.failure}", digest=told)
+    digest = "\n\n".join(part for part in parts if part)
+    return replace(verdict, failure=f"on top of {others}: {verdict.failure}", digest=digest)
 
 
 def _is_red(verdict: Verdict) -> bool:
@@ -119,10 +119,10 @@ def _conflict(
     w: Workspace, story: Story, candidate: Candidate, commits: tuple[str, str, str], paths: tuple[str, ...]
 ) -> Verdict:
     base, head, tip = commits
-    why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(shown, paths[:5]))}"
+    why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(printable, paths[:5]))}"
     w.say(f"{story.id}: {why}; starting it again on top of that")
-    told = conflict_told(w, (head, candidate.tree), (base, tip), paths)
-    return Verdict(Outcome.CONFLICTED, why, told, goes_on=True, candidate=candidate)
+    digest = conflict_digest(w, (head, candidate.tree), (base, tip), paths)
+    return Verdict(Outcome.CONFLICTED, why, digest, goes_on=True, candidate=candidate)
 
 
 def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tuple[str, ...]]:

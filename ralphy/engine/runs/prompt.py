@@ -32,7 +32,7 @@ from ralphy.prompts.spec_section import pick_spec_section
 
 
 def prompt_for(w: Workspace, run: RunAgent, snapshot: Snapshot, outbox: Path, feedback: str) -> str:
-    """The prompt of a run; warnings about templates that were not used are said."""
+    """The prompt of a run; warnings about templates that were not used are reported."""
     # A run that ended at the size of its context is followed by one that begins with half of the texts.
     share = 0.5 if snapshot.history.of(run.step, run.story).too_large else 1.0
     values = {
@@ -85,15 +85,15 @@ def _documents(w: Workspace, s: Snapshot, share: float) -> dict[str, object]:
 def _resume(run: RunAgent, s: Snapshot) -> str:
     """What a later attempt should know from the start, and a run that goes on with one that was not finished."""
     past = s.history.of(run.step, run.story)
-    said = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
+    sentences = [f"This is attempt {run.attempt}; earlier ones did not count."] if run.attempt > 1 else []
     if past.too_large:
-        said.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
+        sentences.append("The last one's context overflowed: read in small parts, print little, keep outputs short.")
     if past.cut_off:
-        said.append(f"The last run was cut off: {past.cut_off}.")
+        sentences.append(f"The last run was cut off: {past.cut_off}.")
     if past.cut_off or past.outbox:
         where = "in the tree" if run.step == STORY.name else f"in {UNFINISHED}/ in the outbox"
-        said.append(f"What it left is {where}: check it, and go on from it.")
-    return " ".join(said)
+        sentences.append(f"What it left is {where}: check it, and go on from it.")
+    return " ".join(sentences)
 
 
 def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, object]:
@@ -159,12 +159,12 @@ def _steering(prd: Prd) -> list[str]:
 
 def _evidence(story: Story) -> str:
     evidence = story.raw.get("evidence") or {}
-    said = verified_by(evidence) or "no checks"
+    summary = verified_by(evidence) or "no checks"
     warnings = [str(text)[:300] for text in evidence.get("warnings") or ()]
     parts = parts_in_words(evidence)
-    said = f"{said}; {parts}" if parts else said
+    summary = f"{summary}; {parts}" if parts else summary
     flagged = f"; flagged: {'; '.join(warnings[:10])}" if warnings else ""
-    return f"- {story.id}: {story.status.value}; {said}{flagged}"
+    return f"- {story.id}: {story.status.value}; {summary}{flagged}"
 
 
 def context_texts(w: Workspace, story: Story) -> Mapping[str, str]:
@@ -180,18 +180,19 @@ def context_texts(w: Workspace, story: Story) -> Mapping[str, str]:
 
 def _text(w: Workspace, story: Story, reference: Reference, story_id: str) -> str:
     """The section that is named, or that names the story; else all of it, unless it is the feature's SPEC.md."""
-    found = read_document(reference, w.feature.folder, w.repository.root)
-    if found.problem:
-        return _said(w, story, found.problem)
-    section = pick_spec_section(found.text, story_id, f"#{reference.section}")
+    document = read_document(reference, w.feature.folder, w.repository.root)
+    if document.problem:
+        return _reported(w, story, document.problem)
+    section = pick_spec_section(document.text, story_id, f"#{reference.section}")
     if reference.is_own_spec and story_id:
         return section
     if section or not reference.section:
-        return f"({reference.path})\n\n{section or found.text}"
-    return f"{_said(w, story, f'{reference}, which has no section {reference.section[:80]!r}')}\n\n{found.text}"
+        return f"({reference.path})\n\n{section or document.text}"
+    problem = f"{reference}, which has no section {reference.section[:80]!r}"
+    return f"{_reported(w, story, problem)}\n\n{document.text}"
 
 
-def _said(w: Workspace, story: Story, problem: str) -> str:
-    """The problem for the agent; a person is told it as a warning."""
+def _reported(w: Workspace, story: Story, problem: str) -> str:
+    """The problem as the agent reads it; a person gets it as a warning."""
     w.say(f"warning: {story.id}: {problem}")
     return f"({problem})"

@@ -52,7 +52,7 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     if place := w.worked_on_in:
         raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
     _end_what_lives(w)
-    w.session, w.shown = replace(w.session, in_work=()), ("", "")
+    w.session, w.preview = replace(w.session, in_work=()), ("", "")
     _redact_runs(w)
     dead = w.history.open_runs
     if read_intent(w) and complete_intent(w):
@@ -66,9 +66,9 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
 def _redact_runs(w: Workspace) -> None:
     """No secret stays in what a run without an end has printed."""
     open_runs, folder = tuple(f"{run.get('run')}-" for run in w.history.open_runs), w.feature.private / "runs"
-    for found in children(w.repository.root, folder) if open_runs else ():
-        if found.is_folder and found.name.startswith(open_runs):
-            redact_run(w, folder / found.name)
+    for entry in children(w.repository.root, folder) if open_runs else ():
+        if entry.is_folder and entry.name.startswith(open_runs):
+            redact_run(w, folder / entry.name)
 
 
 def _recover_run(w: Workspace, run: Entry, result: AgentResult) -> None:
@@ -112,7 +112,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
         _note_end(w, run, result, outbox=name if made else None, work=made or None)
         return
     prd = committed_prd(w, tip_of(w))
-    story = next((found for found in prd.stories if found.id == run.get("story")), None)
+    story = next((one for one in prd.stories if one.id == run.get("story")), None)
     lay_out(w, tip_of(w))
     if story is None or story.is_completed:
         _note_end(w, run, result)
@@ -120,11 +120,11 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     empty = Candidate(green, w.code_of(green), green, ())  # the lane was let go: nothing of the run is left
     candidate = candidate_from(w, lane, green, laid_out) if is_there else empty
     ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
-    kept = w.history.kept_of(name)
-    kept = kept if kept and _is_part_of(w, candidate, w.objects.tree_of(kept)) else ""
+    saved_commit = w.history.kept_of(name)
+    saved_commit = saved_commit if saved_commit and _is_part_of(w, candidate, w.objects.tree_of(saved_commit)) else ""
     verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict,
-                      was_cut_off=True, kept=kept))  # fmt: skip
+                      was_cut_off=True, saved_commit=saved_commit))  # fmt: skip
 
 
 def _end_what_lives(w: Workspace) -> None:

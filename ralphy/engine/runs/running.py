@@ -136,10 +136,10 @@ def show_in_work(w: Workspace, prd: Prd) -> None:
 
 
 def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
-    """What a run left whose agent has ended; it is kept in the lane until `let_go`."""
+    """What a run has left once its agent has ended; it stays in the lane until `let_go`."""
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
-    w.shown = ("", "")
+    w.preview = ("", "")
     # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text)
     if not claim.is_complete:
@@ -257,7 +257,7 @@ def _with_new_login(w: Workspace, run: Run, result: AgentResult) -> AgentResult:
 
 
 def _free(w: Workspace, result: AgentResult, why: str, tone: Tone = "") -> AgentResult:
-    """The result as one that costs no attempt; why is said."""
+    """The result as one that costs no attempt; the reason is reported."""
     w.say(why, tone)
     return replace(result, outcome=Outcome.STOPPED, detail=why)
 
@@ -372,5 +372,5 @@ _KEPT_RUNS = 200
 
 def old_runs(root: Path, folder: Path) -> Iterator[Path]:
     """All but the newest runs; their names begin with the time."""
-    names = sorted(found.name for found in children(root, folder) if found.name[:1] != ".")
+    names = sorted(entry.name for entry in children(root, folder) if entry.name[:1] != ".")
     return (folder / name for name in names[:-_KEPT_RUNS])

@@ -18,8 +18,8 @@ _MOST_BYTES = 1 << 20
 
 def digest_of(w: Workspace, run: str) -> str:
     """One digest of what lies in the run's outbox; "" if that is nothing."""
-    found = [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in _files(w.feature.private, _outbox(w, run))]
-    return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
+    lines = [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in _files(w.feature.private, _outbox(w, run))]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else ""
 
 
 def hand_on(w: Workspace, run: str, outbox: Path) -> None:

@@ -17,7 +17,7 @@ from ralphy.engine.lane_use.hooks import Hooked
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.verify.baseline_records import known_tests, listed
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -81,7 +81,7 @@ class Change(FileChange):
     @property
     def name(self) -> str:
         """The path as text."""
-        return shown(self.path)
+        return printable(self.path)
 
     @property
     def old_text(self) -> str | None:

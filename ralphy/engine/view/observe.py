@@ -78,9 +78,9 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
 
 
 def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
-    """Those that lie in the folder; to a run that is not told of the person's edits, STOP alone."""
+    """The markers in the folder; only STOP for a run that is not told of the person's edits."""
     names = MARKERS if is_told else ("STOP",)
-    return {name: found for name in names if (found := read_marker(w.feature.file(name)))}
+    return {name: marker for name in names if (marker := read_marker(w.feature.file(name)))}
 
 
 def _edited(w: Workspace, docs: documents.Documents) -> tuple[str, ...]:
@@ -109,22 +109,22 @@ def _prd_faults(w: Workspace, tip: str, artifacts: Mapping[str, Artifact]) -> tu
 
 def _paths(w: Workspace, prd: Prd, spec: str) -> dict[str, frozenset[str]]:
     """The files that each story which can be worked on now is likely to change."""
-    found = {}
+    paths = {}
     for story in all_ready(prd):
-        kept = w.history.of(names.STORY, story.id).tree
-        touched = w.objects.changes(w.objects.tree_of(f"{kept}^"), w.objects.tree_of(kept)) if kept else ()
+        commit = w.history.of(names.STORY, story.id).tree
+        touched = w.objects.changes(w.objects.tree_of(f"{commit}^"), w.objects.tree_of(commit)) if commit else ()
         section = pick_spec_section(spec, story.id)
-        found[story.id] = likely_paths(story, section, (path for path, _, _ in touched))
-    return found
+        paths[story.id] = likely_paths(story, section, (path for path, _, _ in touched))
+    return paths
 
 
 def branch_of(w: Workspace) -> str:
     """The branch that prd.json names, or named when Ralphy left it; "" for the usual one."""
     data = read_regular(w.feature.file("prd.json")) or b""
     with suppress(ValueError):
-        found = orjson.loads(data)
-        if isinstance(found, dict) and isinstance(found.get("branchName"), str):
-            return str(found["branchName"])
+        document = orjson.loads(data)
+        if isinstance(document, dict) and isinstance(document.get("branchName"), str):
+            return str(document["branchName"])
     return recorded_branch(w)
 
 
@@ -144,8 +144,8 @@ def _life(w: Workspace, prd: Prd, tree: Tree, artifacts: Mapping[str, Artifact])
         return Life.REJECTED if rejected else Life.IN_WORK
     here = prd if prd.stories else None
     base = base_of(w.checkout, w.config, str(prd.workflow.get("base") or ""))
-    found = places_of(w.checkout, w.config, w.feature.path, tree.feature_branch, here, base)
-    return life_of(replace(found, is_rejected=rejected))
+    feature_places = places_of(w.checkout, w.config, w.feature.path, tree.feature_branch, here, base)
+    return life_of(replace(feature_places, is_rejected=rejected))
 
 
 def _qa(w: Workspace, tip: str) -> QaReport | None:
@@ -175,7 +175,7 @@ def _unfinished(w: Workspace) -> str:
 
 
 def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
-    """The feature as a commit has it: as if its branch were checked out, and nothing edited. Markers lie nowhere."""
+    """The feature as a commit has it: as if its branch were checked out, and nothing edited. It has no markers."""
     prd = prd_at(w.checkout, commit, w.feature.path) or Prd.of({"userStories": []})
     w.branch = str(prd.raw.get("branchName") or "")
     base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
@@ -184,16 +184,18 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     tree = Tree(
         head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=lane_tree.pushed(w, prd, mine)
     )
-    found = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
-    questions = (found["QUESTIONS.md"] or b"").decode("utf-8", "replace")
-    report = found[QA.document]
+    contents = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
+    questions = (contents["QUESTIONS.md"] or b"").decode("utf-8", "replace")
+    report = contents[QA.document]
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
         prd=prd,
         tree=tree,
         history=w.history,
-        artifacts={name: Artifact(artifact_digest(data), 0) for name, data in found.items() if data and data.strip()},
+        artifacts={
+            name: Artifact(artifact_digest(data), 0) for name, data in contents.items() if data and data.strip()
+        },
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),

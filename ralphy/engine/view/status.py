@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from ralphy.agents.usage_windows import noted_windows
-from ralphy.engine.feature.features import Found
+from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.observe import branch_of, observe, observe_at
 from ralphy.engine.view.view import how_to_see, phase_of
 from ralphy.engine.workspace.waiting import as_it_rests
@@ -27,9 +27,9 @@ SCHEMA = "ralphy/status@1"
 _STOPPED = (ExitCode.BREAKER_OPEN, ExitCode.BUDGET, ExitCode.LIMITED, ExitCode.INTERRUPTED)
 
 
-def status_of(w: Workspace, found: Found | None = None) -> dict[str, Any]:
+def status_of(w: Workspace, location: FeatureLocation | None = None) -> dict[str, Any]:
     """What `ralphy status --json` prints; nothing is touched."""
-    snapshot, decision, reason = decided(w, found)
+    snapshot, decision, reason = decided(w, location)
     value = {**described(snapshot, decision), "next": reason, "stopped_at": None}
     if at := stopped_at(w, snapshot, decision):
         stopped = how_to_resume(at, snapshot)
@@ -59,26 +59,26 @@ def how_to_resume(at: float, s: Snapshot) -> str:
     return f"stopped {time.strftime(f'{day}%H:%M', there)}; resume: ralphy loop {s.feature}"
 
 
-def decided(w: Workspace, found: Found | None) -> tuple[Snapshot, d.Decision, str]:
-    """What comes next, and why: where the feature was `found`, if its newest state is not in the checkout."""
-    snapshot = seen(w, found)
+def decided(w: Workspace, location: FeatureLocation | None) -> tuple[Snapshot, d.Decision, str]:
+    """What comes next, and why; `location` matters if the feature's newest state is not in the checkout."""
+    snapshot = seen(w, location)
     decision = as_it_rests(w, snapshot.now, decide(snapshot, w.config))
-    if found and found.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
+    if location and location.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
         return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
     return snapshot, decision, decision.reason
 
 
-def seen(w: Workspace, found: Found | None, *, review: bool = True) -> Snapshot:
-    """The feature where it was `found`; one that is merged or has a branch of another name, in a commit alone."""
+def seen(w: Workspace, location: FeatureLocation | None, *, review: bool = True) -> Snapshot:
+    """The feature at its `location`; one that is merged or has a branch of another name, in a commit alone."""
     w.branch = branch_of(w)
-    if found and found.at and not (found.has_branch and found.branch == w.feature_branch):
-        return observe_at(w, found.at, found.life)
+    if location and location.at and not (location.has_branch and location.branch == w.feature_branch):
+        return observe_at(w, location.at, location.life)
     return observe(w, review=review)
 
 
 def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
     """A snapshot and what comes next as plain values."""
-    history, shown = s.history, shown_status(s.prd)
+    history, statuses = s.history, shown_status(s.prd)
     return {
         "schema": SCHEMA,
         "ok": True,
@@ -109,7 +109,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "steering": steering_of(s.prd),
         "pull_request": s.prd.pr.get("url"),
         "current": how_to_see(s, getattr(decision, "gate", "")),
-        "stories": [_row(s, story, shown[story.id]) for story in with_parts(s.prd).stories],
+        "stories": [_row(s, story, statuses[story.id]) for story in with_parts(s.prd).stories],
     }
 
 
@@ -143,11 +143,12 @@ def _check_runs(s: Snapshot) -> dict[str, int]:
 
 def ahead_of(s: Snapshot) -> dict[str, Any] | None:
     """What is to come, if that is known."""
-    found = forecast(s)
-    if found is None:
+    estimate = forecast(s)
+    if estimate is None:
         return None
-    return {"stories_left": found.stories_left, "seconds": round(found.seconds), "cost_usd": round(found.cost_usd, 4),
-            "ends_at": iso(s.now + found.seconds), "rehearsed": found.is_rehearsed}  # fmt: skip
+    return {"stories_left": estimate.stories_left, "seconds": round(estimate.seconds),
+            "cost_usd": round(estimate.cost_usd, 4), "ends_at": iso(s.now + estimate.seconds),
+            "rehearsed": estimate.is_rehearsed}  # fmt: skip
 
 
 def _word(decision: d.Decision) -> str:

@@ -49,7 +49,7 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
 def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
     """The stories as a checklist; `working` are those that are worked on."""
     known, answers = shown_status(prd), known_answers(prd)
-    status = {story: Status.IN_PROGRESS.value if story in working else said for story, said in known.items()}
+    status = {story: Status.IN_PROGRESS.value if story in working else own for story, own in known.items()}
     done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
         f"# Tasks: {done} of {len(prd.stories)} completed",
@@ -59,8 +59,8 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
     ]
     for story in prd.stories:
         after = f" (after {', '.join(story.depends_on)})" if story.depends_on else ""
-        said = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
-        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {said}{after}")
+        label = f"{status[story.id]}, unverified" if is_unverified(story) else status[story.id]
+        lines.append(f"- [{_BOX.get(status[story.id], ' ')}] {story.id} {story.title}: {label}{after}")
         lines += [*_about(story), *_items(story, answers)]
     return "\n".join(lines) + "\n"
 
@@ -147,9 +147,9 @@ def _position(s: Snapshot) -> str:
 
 
 def _is_past(s: Snapshot, step: Step) -> bool:
-    """Is the step's document there, and its gate open?"""
-    said = word_on(s, step)
-    return said is not None and said.verdict == "approved" if step.gate else bool(s.digest(step.document))
+    """Whether the step's gate is approved, or its document is there if it has no gate."""
+    approval = word_on(s, step)
+    return approval is not None and approval.verdict == "approved" if step.gate else bool(s.digest(step.document))
 
 
 def _halted(decision: d.Halt, s: Snapshot) -> str:

@@ -8,7 +8,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import GITLINK, Entry
 
 
-def shown(path: str) -> str:
+def printable(path: str) -> str:
     """A path as text: bytes that are no UTF-8 are replaced."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

@@ -40,7 +40,7 @@ class Checkout:
     objects: Objects
     refs: RefMover
     awake: KeepAwake
-    said: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     prds: dict[str, Prd | None] = field(default_factory=dict)
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)

@@ -44,8 +44,8 @@ _BENDING = (
 def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
     """An allow-list of the user's environment, the run's marker, and no way to push."""
     own = preset_of(w.config.agent.preset).variables
-    kept = {k: v for k, v in w.env.items() if own.is_passed(k, w.config.agent.env)}
-    return {**kept, **_NO_PUSH, **own.fixed, **_markers(w, run), **more}
+    inherited = {k: v for k, v in w.env.items() if own.is_passed(k, w.config.agent.env)}
+    return {**inherited, **_NO_PUSH, **own.fixed, **_markers(w, run), **more}
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:
@@ -54,12 +54,12 @@ def check_environment(w: Workspace, run: str) -> dict[str, str]:
     An agent writes what runs there: it must not find there what is kept from the agent.
     """
     named = w.config.agent.env
-    kept = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not is_secret_name(k))}
+    inherited = {k: v for k, v in w.env.items() if k not in _BENDING and (k in named or not is_secret_name(k))}
     return {
-        **kept,
+        **inherited,
         "PYTHONNOUSERSITE": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        **_unable_to_push(w, kept, run),
+        **_unable_to_push(w, inherited, run),
         **_markers(w, run),
     }
 

@@ -21,11 +21,11 @@ _MOST_CUTS = 5
 def places(w: Workspace) -> tuple[Path, ...]:
     """Where Ralphy and its agents write, the lanes too: in strict, an agent has a home of its own."""
     home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
-    found = [w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])]
+    paths = [w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])]
     with suppress(RalphyError):  # that no lane can be there is said when one is needed
         lanes = lanes_folder(w.repository, w.config.lanes, w.env)
-        found += [next(place for place in (lanes, *lanes.parents) if place.exists())]
-    return tuple(dict.fromkeys(found))
+        paths += [next(place for place in (lanes, *lanes.parents) if place.exists())]
+    return tuple(dict.fromkeys(paths))
 
 
 def require_disk_space(w: Workspace) -> None:

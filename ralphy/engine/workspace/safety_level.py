@@ -29,10 +29,10 @@ def expanded(w: Workspace, names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def own_place(w: Workspace) -> str:
-    """What is to be said where Ralphy is installed in the checkout."""
-    found = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
-    if found:
-        return f". Ralphy itself runs from {found[0]} in this checkout, where agents work: {OUTSIDE}"
+    """The end of a warning that Ralphy runs from the checkout, or that PYTHONPATH leads there; "" if neither is so."""
+    installations = [os.path.relpath(place, w.repository.root) for place in installed_in(str(w.repository.root))]
+    if installations:
+        return f". Ralphy itself runs from {installations[0]} in this checkout, where agents work: {OUTSIDE}"
     led = [os.path.relpath(place, w.repository.root) for place in python_path_in(str(w.repository.root), w.env)]
     return f". PYTHONPATH leads to {led[0]} in this checkout: {UNSET}" if led else ""
 

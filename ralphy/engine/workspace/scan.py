@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from ralphy.engine.workspace.changes import shown
+from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git import commands as git
@@ -31,18 +31,18 @@ def scan_policy(w: Workspace) -> str:
 
 
 def secrets_in(w: Workspace, green: str, tree: str) -> tuple[str, ...]:
-    """A sentence for each secret that a tree brings in; none where nobody looks."""
+    """A sentence for each secret that a tree brings in; none if the scan is off."""
     if scan_policy(w) == "off":
         return ()
     values, allowed = values_of(w.env), _allowed(w, green)
-    found = list(_in_names(w, green, tree, allowed))
+    sentences = list(_in_names(w, green, tree, allowed))
     for path, old, new in w.objects.changes(green, tree):
         if new is None or new.mode == GITLINK or (old and old.oid == new.oid):
             continue
         there = list(find(w.objects.read(new.oid) or b"", values))
         known = {secret.mark for secret in find(w.objects.read(old.oid) or b"", values)} if there and old else set()
-        found += [_sentence(w, path, secret) for secret in there if secret.mark not in allowed | known]
-    return tuple(found)
+        sentences += [_sentence(w, path, secret) for secret in there if secret.mark not in allowed | known]
+    return tuple(sentences)
 
 
 def _in_names(w: Workspace, green: str, tree: str, allowed: frozenset[str]) -> Iterator[str]:
@@ -109,4 +109,4 @@ def _redacted_lines(data: bytes, values: Values) -> bytes:
 
 def _clean(w: Workspace, path: str) -> str:
     """A name as messages may show it: it can hold a secret, too."""
-    return shown(redacted(w, path))
+    return printable(redacted(w, path))

@@ -14,7 +14,7 @@ from ralphy.files.atomic import link_on_the_way, private_folder, remove_temporar
 _MOST_OF_A_NAME = 200  # bytes of its end: no folder takes more than 255
 
 
-def shown(workspace: Workspace, path: Path) -> str:
+def relative_path(workspace: Workspace, path: Path) -> str:
     """A path as people read it: relative to the repository."""
     return os.path.relpath(path, workspace.repository.root)
 
@@ -53,7 +53,7 @@ def drop_leftovers(workspace: Workspace) -> None:
 
 def set_markers_aside(workspace: Workspace) -> list[str]:
     """Markers made while an agent lived are not statements of a person."""
-    found = [name for name in MARKERS if name != "STOP" and os.path.lexists(workspace.feature.file(name))]
-    for name in found:
+    markers = [name for name in MARKERS if name != "STOP" and os.path.lexists(workspace.feature.file(name))]
+    for name in markers:
         set_aside(workspace, workspace.feature.file(name))
-    return found
+    return markers

@@ -50,11 +50,11 @@ def seconds_left(w: Workspace, until: float) -> float:
 
 def tell_waiting(w: Workspace, wait: Wait, left_s: float) -> float:
     """Tell of a wait for a time, every `tick_s` seconds after its decision; gives after how many it is due again."""
-    told_s = w.told.setdefault(wait.until, left_s)
-    due_s = w.tick_s - (told_s - left_s)
+    reported_s = w.left_when_reported.setdefault(wait.until, left_s)
+    due_s = w.tick_s - (reported_s - left_s)
     if due_s > 0:
         return due_s
-    w.told = {wait.until: left_s}
+    w.left_when_reported = {wait.until: left_s}
     w.emit(Waiting(reason=wait.reason, until=wait.until, seconds_left=round(left_s)))
     return w.tick_s
 
@@ -63,9 +63,9 @@ def note_rest(w: Workspace, decision: Decision) -> None:
     """Note a wait for a time, or a step whose time is used up, once."""
     late = (decision.late or None) if isinstance(decision, Halt) else None
     is_wait = isinstance(decision, Wait) and decision.exit_code == ExitCode.LIMITED
-    said = {"reason": decision.reason, "until": getattr(decision, "until", None), "late": late, "pid": os.getpid()}
-    if (late or is_wait) and any(w.history.rest.get(name) != value for name, value in said.items()):
-        w.record("rest", durable=bool(late), **said)
+    rest = {"reason": decision.reason, "until": getattr(decision, "until", None), "late": late, "pid": os.getpid()}
+    if (late or is_wait) and any(w.history.rest.get(name) != value for name, value in rest.items()):
+        w.record("rest", durable=bool(late), **rest)
 
 
 def as_it_rests(w: Workspace, now: float, decision: Decision) -> Decision:

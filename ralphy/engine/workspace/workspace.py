@@ -48,10 +48,11 @@ def _unheard(_: object) -> None:
 
 @dataclass(slots=True)
 class Workspace:
-    """What an act needs. The `listener` hears every event; of a wait it hears every `tick_s` seconds (`told` has what
-    was left of it when it last did). `waits` has the end of the last wait on the `steady` clock.
+    """What an act needs. The `listener` hears every event; of a wait it hears every `tick_s` seconds
+    (`left_when_reported` has what was left of it when it last did). `waits` has the end of the last wait on the
+    `steady` clock.
 
-    One thread uses a workspace. `shown` is (blob id of the branch's prd.json, that of what people are shown in its
+    One thread uses a workspace. `preview` is (blob id of the branch's prd.json, that of what people are shown in its
     place).
     """
 
@@ -69,9 +70,9 @@ class Workspace:
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = steady
     pause: Callable[[float], None] = time.sleep
-    shown: tuple[str, str] = ("", "")
+    preview: tuple[str, str] = ("", "")
     tick_s: float = math.inf
-    told: dict[float | None, float] = field(default_factory=dict)
+    left_when_reported: dict[float | None, float] = field(default_factory=dict)
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     branch: str = ""
@@ -130,8 +131,8 @@ class Workspace:
         self.journal.catch_up(self.history)
         if event == "end" and self.history.last_end:
             self._note_end(self.history.last_end, is_new_wait=self.history.waits_in_a_row > waits)
-        if found := of_journal(entry, begun):
-            self.emit(found)
+        if pipeline_event := of_journal(entry, begun):
+            self.emit(pipeline_event)
 
     def _note_end(self, end: Mapping[str, Any], *, is_new_wait: bool) -> None:
         """What the end of a run means for this invocation alone."""
