@@ -90,6 +90,15 @@ def test_a_test_that_fails_without_the_code_is_its_proof_and_any_other_is_named(
     assert repository.judge({**MUL, NEW: GUARD}).flags == ""  # it guards what is old
 
 
+def test_where_a_new_value_cannot_be_asked_for_alone_tests_of_old_code_are_no_proof(tmp_path: Path) -> None:
+    """No module loads that counts a value which does nothing."""
+    counts = f"{WITH_MUL}\n\nNAMES = [1, 2]\nassert len(NAMES) == 2\n"
+    old = "from calc import add\n\n\ndef test_old():\n    assert add(1, 1) == 2\n"
+    judged = Repository(tmp_path, PYTEST, BASE, **FLAG).judge({"calc.py": counts, NEW: GOOD, "tests/test_old.py": old})
+
+    assert proof(judged) == {**PROVED, "blind": ["tests/test_old.py::test_old"]}
+
+
 def test_tests_beside_a_good_one_are_named_if_they_notice_nothing(tmp_path: Path) -> None:
     asks = {"mul": "from calc import mul\n    assert mul(2, 3) == 6", "true": "assert True",
             "guard": "import calc\n    assert calc.add(1, 1) == 2",

@@ -24,8 +24,8 @@ class NewNames:
     functions which were there before do nothing there, either."""
 
     tree: str
-    functions: tuple[str, ...]
-    hides_old: bool
+    functions: tuple[str, ...] = ()
+    hides_old: bool = False
 
 
 def with_new_names(c: Case, tree: str, *, says: bool) -> NewNames:

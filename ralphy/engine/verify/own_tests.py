@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ralphy.checks.listing import FAILED, PASSED, XFAILED, Listing, merged
+from ralphy.checks.listing import FAILED, PASSED, XFAILED, merged
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.trial import patience_s
@@ -129,55 +129,58 @@ def _own_tests(c: Case) -> RedFirst:
     tests = StoryTests.of(c)
     base = c.w.objects.graft(c.green, tests.files)
     if c.story.kind == "refactor":
-        found = _red_first(c, tests, [base])
+        found = _red_first(c, tests, NewNames(base), base)
         known = {test for listing in (c.before or {}).values() for test in listing.tests}
         return replace(found, tests=tuple(test for test in found.tests if test not in known), checks=())
     says, silent = (with_new_names(c, base, says=says) for says in (True, False))
-    found = _with_names_alone(c, tests, says, base)
+    found = _red_first(c, tests, says, base)
     if not found.is_proof and found.blind and silent.tree != says.tree:
-        return _with_names_alone(c, tests, silent, base)
+        return _red_first(c, tests, silent, base)
     return found
 
 
-def _with_names_alone(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
-    """Which tests fail where the new functions do nothing. Where others do nothing, either, they must fail on the code
-    of before (`base`) as well."""
-    found = _red_first(c, tests, [names.tree, base])
-    asked = {*found.tests, *found.checks} - c.w.history.known_red if names.hides_old else set[str]()
-    passing = passing_on(c, tests, (base,), asked)
-    return replace(found.without(sorted(passing)), functions=names.functions)
-
-
-def _red_first(c: Case, tests: StoryTests, trees: Sequence[str]) -> RedFirst:
-    """Which tests of a candidate with green checks fail on these trees: the first on which a check comes to an end."""
+def _red_first(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
+    """Which tests of a candidate with green checks fail without its code: on the code of before (`base`) and new names
+    that do nothing."""
     now = merged(list(listed(c.checks).values())).tests
     mended = sorted(test for test in c.w.history.known_red if now.get(test) == PASSED)
     if all(map(is_manifest, tests.files)):
         return RedFirst(tests=tuple(mended))
-    asked = [_without_code(c, trees, check, result, tests) for check, result in c.testing]
+    asked = [_without_code(c, tests, names, base, check, result) for check, result in c.testing]
     return RedFirst(
         tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
         tuple(name for one in asked for name in one.checks),
         tuple(dict.fromkeys(test for one in asked for test in one.blind)),
+        names.functions,
     )
 
 
-def _without_code(c: Case, trees: Sequence[str], check: Check, result: CheckResult, tests: StoryTests) -> RedFirst:
+def _without_code(
+    c: Case, tests: StoryTests, names: NewNames, base: str, check: Check, result: CheckResult
+) -> RedFirst:
+    """What a check says of the story's tests. Where more than the new functions does nothing, or tests cannot be loaded
+    beside them, it is asked without the new names as well: what passes on either tree passes."""
     before = (c.before or {}).get(check.name)
-    tests_now = result.listing.tests.keys() if result.listing else set()
-    new = tests_now - before.tests.keys() if before and before.tests else set()
+    now = result.listing.tests if result.listing else {}
+    new = set(now) - before.tests.keys() if before and before.tests else set[str]()
+    there = [test for test, outcome in now.items()
+             if outcome == PASSED and (test in new or any(map(Key.of(test).means, tests.there)))]  # fmt: skip
     places = {path for test in new if (path := Key.of(test).path)} | {test.path for test in tests.there}
     patient = replace(check, timeout_s=patience_s(check, result))
-    asked = (c.ask(tree, patient, "red_first", places) for tree in dict.fromkeys(trees))
-    told = next((one for one in asked if one is not None), None)
-    if told is None:
-        return RedFirst()
-    if result.listing and result.listing.tests:
-        without = told.listing or Listing()
-        return compared(result.listing, without, tests.there, tests.own, new, is_red=not told.is_green)
-    if told.is_green:
+    without, ended = dict[str, str](), list[CheckResult]()
+    for tree, timed in {names.tree: patient, base: check}.items():
+        told = c.ask(tree, timed, "red_first", places)
+        passing = {test: outcome for test, outcome in without.items() if outcome == PASSED}
+        without |= {**(told.listing.tests if told and told.listing else {}), **passing}
+        ended += [told] if told else []
+        if told and not names.hides_old and without.keys() >= set(there):
+            break
+    are_red = [not told.is_green for told in ended]
+    if now:
+        return compared(now, without, there, tests.own, new, is_red=any(are_red))
+    if not all(are_red):
         return RedFirst(blind=(check.name,) if tests.own else ())
-    return RedFirst(checks=(check.name,))
+    return RedFirst(checks=(check.name,) if are_red else ())
 
 
 def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> set[str]:

@@ -6,10 +6,10 @@ nor can one that passes there as soon as the new names exist.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from ralphy.checks.listing import FAILED, PASSED, Listing
+from ralphy.checks.listing import FAILED, PASSED
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import is_manifest, is_test
 from ralphy.testguard.test_files import WrittenTest, tests_beside_code
@@ -37,11 +37,6 @@ class RedFirst:
         name = self.functions[0].rpartition(".")[2] if len(self.functions) == 1 else ""
         return f"although {f'{name}() does' if name.isidentifier() else 'the new functions do'} nothing"
 
-    def without(self, passing: Collection[str]) -> RedFirst:
-        """The same where these tests, or checks, pass without the code after all."""
-        tests, checks = (tuple(one for one in names if one not in passing) for names in (self.tests, self.checks))
-        return replace(self, tests=tests, checks=checks, blind=(*self.blind, *passing))
-
 
 def goes_along(path: str) -> bool:
     """Does a changed file belong to the tests or to what runs them, so that it is laid over the code of before?"""
@@ -56,9 +51,9 @@ def with_tests_of(path: str, old: bytes, new: bytes) -> bytes | None:
 
 
 def compared(
-    now: Listing,
-    without: Listing,
-    there: Sequence[WrittenTest],
+    now: Mapping[str, str],
+    without: Mapping[str, str],
+    there: Sequence[str],
     own: Sequence[WrittenTest],
     new: Collection[str] = (),
     *,
@@ -66,19 +61,15 @@ def compared(
 ) -> RedFirst:
     """What the tests of a green check (`now`) say on the code of before.
 
-    `there` are the tests in the files that the story changed, `own` those of them that are new or edited. `new` are the
-    tests that only ran with the story: they may be written elsewhere, as a class inherits them. One of all these that
-    is missing counts as red if its file, or the whole check, could not be run.
+    `there` are those that pass and stand in the files that the story changed, or are `new`: only ran with the story,
+    and may be written elsewhere, as a class inherits them. One of these that is missing counts as red if its file, or
+    the whole check, could not be run. `own` are the tests that the story wrote or edited.
     """
-    broken = {Key.of(test).path for test, outcome in without.tests.items()
+    broken = {Key.of(test).path for test, outcome in without.items()
               if outcome == FAILED and Key.of(test).is_for_several}  # fmt: skip
-    told = {Key.of(test).path for test in without.tests} - broken - {""}
-    passing = [test for test, outcome in now.tests.items() if outcome == PASSED]
-    failing = {test for test in passing if without.tests.get(test) == FAILED}
-    absent = [
-        test for test in passing if test not in without.tests and (test in new or any(map(Key.of(test).means, there)))
-    ]
-    missing = {test for test in absent if is_red and Key.of(test).path not in told}
-    red = [test for test in passing if test in failing | missing]
-    green = [test for test in passing if without.tests.get(test) == PASSED]
+    told = {Key.of(test).path for test in without} - broken - {""}
+    missing = {test for test in there if test not in without and is_red and Key.of(test).path not in told}
+    passing = [test for test, outcome in now.items() if outcome == PASSED]
+    red = [test for test in passing if without.get(test) == FAILED or test in missing]
+    green = [test for test in passing if without.get(test) == PASSED]
     return RedFirst(tuple(red), (), tuple(test for test in green if test in new or any(map(Key.of(test).means, own))))
