@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import signal
 import subprocess
@@ -12,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
+from ralphy.processes.bounded import run_bounded
 
 # Variables that would point git at another repository than the folder it is started in.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
@@ -49,31 +48,14 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: f
     transport's processes too.
     """
     try:
-        process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=_quiet(env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
+        done = run_bounded(argv, cwd=cwd, env=_quiet(env), timeout_s=timeout_s, stdin=stdin.encode("utf-8", "replace"))
+    except subprocess.TimeoutExpired:
+        return Answer(-signal.SIGKILL, "", "", timed_out=True)
     except OSError as error:
         raise EnvironmentProblem(
             f"{argv[0]} cannot be started: {error.strerror}", where=str(cwd), hint=f"put {argv[0]} on PATH"
         ) from None
-    with process:
-        try:
-            out, err = process.communicate(stdin, timeout_s)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            return Answer(process.wait(), "", "", timed_out=True)
-        except BaseException:
-            _end(process)
-            raise
-    return Answer(process.returncode, out, err)
+    return Answer(done.returncode, _text(done.stdout), _text(done.stderr))
 
 
 def redacted_line(text: str, env: Mapping[str, str]) -> str:
@@ -88,6 +70,6 @@ def _quiet(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name not in _ELSEWHERE + _NOISE} | _QUIET
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _text(data: bytes) -> str:
+    """What was printed, with plain line ends: what a server reports of its progress has carriage returns."""
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -6,13 +6,10 @@ terminal, and any other program has half a minute.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +18,7 @@ from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.safe_open import read_safely
 from ralphy.git.commands import DURABLE, Repository, failure
 from ralphy.processes import program_paths
+from ralphy.processes.bounded import run_bounded
 
 _OPTIONS = (*DURABLE, "-c", "i18n.commitEncoding=UTF-8")
 _LONGEST_S = 30.0
@@ -113,25 +111,17 @@ def _asking_nobody(repository: Repository, folder: Path) -> tuple[str, ...]:
 
 def _answer(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
     """What git says, which has no terminal and only so much time; `log` has what gpg says."""
-    process = subprocess.Popen(
-        (repository.program, *repository.options, *words), cwd=repository.root, env=env, start_new_session=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    with process:
-        try:
-            out, err = process.communicate(stdin, _LONGEST_S)
-        except BaseException as error:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            raise _not_signed(repository, f"no signature within {_LONGEST_S:.0f} s") from error
-    if process.returncode == 0:
-        return out.decode().strip()
-    trouble = failure(["commit-tree", "-S"], process.returncode, err, str(repository.root))
+    argv = (repository.program, *repository.options, *words)
+    try:
+        done = run_bounded(argv, cwd=repository.root, env=env, timeout_s=_LONGEST_S, stdin=stdin)
+    except subprocess.TimeoutExpired as error:
+        raise _not_signed(repository, f"no signature within {_LONGEST_S:.0f} s") from error
+    if done.returncode == 0:
+        return done.stdout.decode().strip()
+    trouble = failure(["commit-tree", "-S"], done.returncode, done.stderr, str(repository.root))
     if isinstance(trouble, DiskFull):
         raise trouble
-    told = (err + (read_safely(log) if log.exists() else b"")).decode("utf-8", "replace").splitlines()
+    told = (done.stderr + (read_safely(log) if log.exists() else b"")).decode("utf-8", "replace").splitlines()
     lines = dict.fromkeys(_STAMP.sub("", line) for line in told if not _NOISE.match(line))
     raise _not_signed(repository, "; ".join(list(lines)[:3]))
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import problem_said
 from ralphy.files.memory_file import sealed
 from ralphy.git.commands import SAFE, Repository, failure
+from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.bubblewrap import Sandbox
 
@@ -176,25 +175,17 @@ class GitInside:
         argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
         env = {**self._env(), "tree": tree, "has_modules": "yes" if has_modules else ""}
         with sealed(box.filter if box else b"") as filtered:
-            process = subprocess.Popen(
-                box.enclosed(argv, filter_at=filtered) if box else argv, cwd="/" if box else self.home / "tree",
-                env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=(filtered,), start_new_session=True,
-            )  # fmt: skip
+            inside = box.enclosed(argv, filter_at=filtered) if box else argv
+            cwd = "/" if box else self.home / "tree"
             try:
-                out, said = process.communicate(timeout=_LONGEST_S)
-            except BaseException as error:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
-                raise
-        if process.returncode:
-            why = said.decode("utf-8", "replace").strip()[-2000:] or f"exit {process.returncode}"
+                done = run_bounded(inside, cwd=cwd, env=env, timeout_s=_LONGEST_S, pass_fds=(filtered,))
+            except subprocess.TimeoutExpired:
+                raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
+        if done.returncode:
+            why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
             what = f"the lane cannot be used: {why}"
             raise problem_said(why, str(self.home)) or LaneProblem(what, where=str(self.home))
-        return out.decode().strip()
+        return done.stdout.decode().strip()
 
     def _env(self) -> dict[str, str]:
         base = {name: value for name, value in self.repository.env.items() if name in _VARIABLES}

@@ -9,17 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from ralphy.config.values import Notify
 from ralphy.pipeline.notices import Notice
+from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import find, own_environment
 from ralphy.secrets.known_values import clear_json, values_of, without_values
 from ralphy.text.plain_text import printable
@@ -81,23 +79,15 @@ def _program(name: str, env: Mapping[str, str], root: str) -> str:
 
 
 def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"") -> None:
-    """Run a program to its end, or end it with all that it started."""
+    """Run a program to its end, or end it with all that it started. Nobody reads what it prints."""
     try:
-        process = subprocess.Popen(argv, cwd=root, env=dict(env), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        done = run_bounded(argv, cwd=root, env=env, timeout_s=TIMEOUT_S, stdin=stdin, output=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
     except OSError as error:
         raise Undelivered(f"{argv[0]}: {error.strerror}") from error
-    try:
-        process.communicate(stdin, TIMEOUT_S)
-    except BaseException as error:  # Ctrl-C as well
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
-        raise
-    if process.returncode:
-        raise Undelivered(f"{argv[0]} ended with {process.returncode}")
+    if done.returncode:
+        raise Undelivered(f"{argv[0]} ended with {done.returncode}")
 
 
 def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:

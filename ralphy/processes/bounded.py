@@ -1,0 +1,32 @@
+"""A small program that no supervisor holds: run to its end or a time limit, at which all of its session ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+def run_bounded(
+    argv: Sequence[str], *, cwd: Path | str, env: Mapping[str, str], timeout_s: float, stdin: bytes = b"",
+    pass_fds: Sequence[int] = (), output: int = subprocess.PIPE,
+) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """Run it in a session of its own: without a terminal it can ask nobody.
+
+    Raises OSError if it cannot be started, and TimeoutExpired at the limit. Whatever is raised in here, Ctrl-C too,
+    kills the program and what it has started in its session.
+    """
+    with subprocess.Popen(
+        argv, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds,
+        stdin=subprocess.PIPE, stdout=output, stderr=output,
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(stdin, timeout_s)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
