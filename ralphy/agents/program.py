@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.agents.protocol import AgentRequest, Thresholds
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
-from ralphy.files.memory_file import sealed
 from ralphy.processes.command import Command
 from ralphy.processes.resource_limits import Allowance
 from ralphy.processes.supervision import Question, Supervisor
@@ -55,23 +53,18 @@ class RunFiles:
         except OSError as error:
             raise refusal(error, "cannot be written", request.run_dir) from error
         self.prompt = folder / "prompt.md"
-        self._input = ExitStack()
 
-    def begin(self, prompt: bytes) -> str:
-        """The path by which the agent is given the prompt; a copy is kept for people.
-
-        The agent's input is not a file of the run's folder: by way of its own descriptor it could write to that.
-        """
+    def keep_prompt(self, prompt: bytes) -> None:
+        """Keep a copy of the prompt for people. It is not the agent's input, which could be written to by its
+        descriptor."""
         try:
             _write_private(self.prompt, prompt)
-            return f"/dev/fd/{self._input.enter_context(sealed(prompt))}"
         except OSError as error:
             raise refusal(error, "cannot be written", str(self.prompt)) from error
 
     def close(self, last: bytes = b"", lost: int = 0) -> None:
         """A stream that was cut says how many bytes are missing (`lost` are those that never came to it), and ends with
         the line `last`."""
-        self._input.close()
         self.stream.left_out += lost
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + last)

@@ -15,14 +15,14 @@ REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `env` is its whole environment; stdin is empty unless `stdin_path` names a file; one with a
-    `filter` reads it at FILTER_AT."""
+    """A program to run. `env` is its whole environment, `stdin` all of its input; one with a `filter` reads that at
+    FILTER_AT."""
 
     argv: tuple[str, ...]
     cwd: str
     env: Mapping[str, str]
     deadline_s: float
-    stdin_path: str | None = None
+    stdin: bytes = b""
     filter: bytes = b""
 
 

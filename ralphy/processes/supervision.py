@@ -147,12 +147,12 @@ class _Run:
             raise NotStarted("an empty command cannot be started")
         with ExitStack() as given:
             given.enter_context(self._theirs)
-            stdin = given.enter_context(_input(command.stdin_path))
-            at = given.enter_context(sealed(command.filter)) if command.filter else -1
-            words = (str(self._theirs.fileno()), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
             # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
             env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
             try:
+                stdin = given.enter_context(sealed(command.stdin)) if command.stdin else subprocess.DEVNULL
+                at = given.enter_context(sealed(command.filter)) if command.filter else -1
+                words = (str(self._theirs.fileno()), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
                 process = subprocess.Popen(
                     (sys.executable, "-I", "-S", SCRIPT, *words), env=env, cwd="/", start_new_session=True, bufsize=0,
                     stdin=stdin, stdout=subprocess.PIPE,
@@ -276,13 +276,6 @@ class _Run:
 def _as_bytes(env: Mapping[str, str]) -> bytes:
     """An environment as the supervisor reads it."""
     return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()) + b"\0\0"
-
-
-def _input(path: str | None) -> IO[bytes]:
-    try:
-        return Path(path or os.devnull).open("rb")
-    except OSError as error:
-        raise NotStarted(f"cannot be read: {error.strerror}", where=path or os.devnull) from error
 
 
 def _discard(_: bytes) -> None:

@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -140,12 +141,11 @@ def test_what_cannot_be_started_is_named(supervisor: Supervisor, tmp_path: Path)
         assert run(supervisor, python("", tmp_path))[0].returncode == 0
 
 
-def test_stdin_is_the_file_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
-    (tmp_path / "prompt.md").write_bytes(b"x" * 1_000_000)
+def test_stdin_is_what_was_given_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
     source = "import sys; print(len(sys.stdin.buffer.read()))"
     command = python(source, tmp_path)
     assert run(supervisor, command)[1] == b"0\n"
-    given = Command(command.argv, command.cwd, command.env, 30.0, str(tmp_path / "prompt.md"))
+    given = replace(command, stdin=b"x" * 1_000_000)
     assert run(supervisor, given)[1] == b"1000000\n"
 
 

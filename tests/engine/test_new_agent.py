@@ -97,7 +97,8 @@ class Diary:
         supervisor, bounds = self.at.supervisor, Bounds(self.at.allowed)
 
         def go(prompt: str) -> AgentResult:
-            given = replace(command, stdin_path=files.begin(prompt.encode()))
+            files.keep_prompt(prompt.encode())
+            given = replace(command, stdin=prompt.encode())
             ended = supervisor.run(given, hear, files.errors.add, should_stop=why_stop)
             files.close()
             outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED

@@ -321,12 +321,13 @@ WRITES = """\
 import json, os, sys
 words = sys.stdin.read()
 tried = []
-for way in (f"/proc/{os.getppid()}/fd/0", "/proc/self/fd/0"):
-    for flags in (os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
-        try:
-            tried.append(os.write(os.open(way, flags), b"HACK"))
-        except OSError as error:
-            tried.append(error.errno)
+opened = [(way, flags) for way in (f"/proc/{os.getppid()}/fd/0", "/proc/self/fd/0")
+          for flags in (os.O_RDWR, os.O_WRONLY | os.O_TRUNC)]
+for door in [(), *opened]:
+    try:
+        tried.append(os.write(os.open(*door) if door else 0, b"HACK"))
+    except OSError as error:
+        tried.append(error.errno)
 print(json.dumps({"type": "result", "subtype": "success", "is_error": False, "result": f"{words} {tried}"}))
 """
 

@@ -77,11 +77,11 @@ class Claude:
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail)
-        command = replace(command, stdin_path=conversation.files.begin(data))
+        conversation.files.keep_prompt(data)
         conversation.watch(self.at.thresholds, Bounds(self.at.allowed))
         try:
             ended = self.at.supervisor.run(
-                command,
+                replace(command, stdin=data),
                 conversation.hear,
                 conversation.files.errors.add,
                 should_stop=lambda: self._why_stop(conversation),
