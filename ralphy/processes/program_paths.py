@@ -2,26 +2,22 @@
 
 An agent can put a `git` into a `.venv/bin` that is on PATH. Agents and checks keep the person's PATH; what Ralphy
 starts outside of the sandbox, and what that starts (ssh, a credential helper), is looked up along `own_path`.
-Imports stay few: `ralphy status` needs this.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
+from functools import cache
 
 from ralphy.files.git_places import root_around
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 OUTSIDE = "install it outside; in a clone of Ralphy: pipx install . (or uv tool install .)"
 UNSET = "an agent could put modules there that your next Python runs: unset it for Ralphy"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
 # Lists of places from which a program, or the interpreter of one, loads code at its start.
 _LOADED = ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PERL5LIB", "RUBYLIB", "NODE_PATH", "BASH_ENV")
-_KNOWN: dict[tuple[str, str, str], str | None] = {}
 
 
 def own_path(path: str, root: str) -> str:
@@ -57,10 +53,7 @@ def leave_checkout() -> None:
 
 def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:
     """The absolute path of a program outside of the checkout; None if there is none. Looked up once."""
-    asked = (name, env.get("PATH", os.defpath), root)
-    if asked not in _KNOWN:
-        _KNOWN[asked] = _found(*asked)
-    return _KNOWN[asked]
+    return _found(name, env.get("PATH", os.defpath), root)
 
 
 def with_usual_places(env: Mapping[str, str]) -> str:
@@ -74,6 +67,7 @@ def installed_in(root: str) -> list[str]:
     return [place for place in (sys.prefix, package) if lies_in(place, root)]
 
 
+@cache
 def _found(name: str, path: str, root: str) -> str | None:
     for folder in own_path(path, root).split(os.pathsep):
         place = os.path.join(folder, name)
