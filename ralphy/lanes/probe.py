@@ -22,18 +22,11 @@ from ralphy.testguard.substance import is_manifest, is_test
 if TYPE_CHECKING:
     from ralphy.git.objects import Objects
 
-_VERSION = 1
-_MOST_REMEMBERED = 50
 _LINE = b") this line is not code: a probe put it here\n"
 _IN_SCRIPT = b"<script>\n" + _LINE + b"</script>\n"
-_BYTES = hashlib.sha512(b"random enough to be no language").digest()
 _CODE = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm cs fs
     vb swift dart rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads"""
 _SHELL = "sh bash zsh fish ps1 bat cmd awk"
-# Text that is not code: where no language is known, all but this is spoiled.
-_NO_CODE = """md rst txt adoc json jsonc json5 yaml yml toml ini cfg conf properties lock sum mod xml html htm css scss
-    less svg csv tsv sql png jpg jpeg gif webp ico pdf woff woff2 ttf otf mp3 mp4 zip gz tar env example sample template
-    tmpl j2 po pot mo snap map mk cmake in gradle sbt nix tf tfvars proto graphql"""
 _SCRIPTS = frozenset(_SHELL.split())
 _SPOILED: Mapping[str, bytes] = {
     **dict.fromkeys((*_CODE.split(), *_SCRIPTS), _LINE),
@@ -84,16 +77,13 @@ def probed(
 def spoiled_files(paths: Sequence[str], commands: Iterable[str], excluded: Sequence[str] = ()) -> dict[str, bytes]:
     """What each source file is replaced by: a line that its language cannot parse.
 
-    Scripts of a shell only where there is nothing else: most often they start the checks. Where no language is known,
-    bytes that are none.
+    Scripts of a shell only where there is nothing else: most often they start the checks.
     """
     words = {word.removeprefix("./") for command in commands for word in re.split(r"[\s=:'\"]+", command)}
     own = tuple(f"{folder.rstrip('/')}/" for folder in excluded)
     code = [path for path in paths if _is_code(path) and path not in words and not path.startswith(own)]
     main = [path for path in code if not _ASIDE.search(path)]
-    no_code = {*_NO_CODE.split(), *_SCRIPTS}
-    unknown = {path: _BYTES for path in main if _ending(path) and _ending(path) not in no_code}
-    return _known(main) or unknown or _known(code) or _known(code, with_scripts=True)
+    return _known(main) or _known(code) or _known(code, with_scripts=True)
 
 
 def _known(paths: Iterable[str], *, with_scripts: bool = False) -> dict[str, bytes]:
@@ -174,28 +164,18 @@ def cache_key(
     """
     steering = {path: oid for path, oid in files.items() if is_manifest(path)}
     endings = sorted({_ending(path) for path in files} & _SPOILED.keys())
-    parts = [_VERSION, sorted(steering.items()), sorted(checks.items()), setup, is_mounted, sorted(brought), endings]
+    parts = [sorted(steering.items()), sorted(checks.items()), setup, is_mounted, sorted(brought), endings]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def files_of(objects: Objects, tree: str) -> dict[str, str]:
-    """The paths of a tree's files, with the ids of what they hold: for `cache_key`."""
-    return {path: entry.oid for path, entry in _files(objects, tree)}
-
-
 def remembered(store: Path, key: str) -> Verdict | None:
-    """The verdict that was noted for a key; None if there is none."""
-    row = read_note(store).get(key)
-    if not isinstance(row, list) or not all(isinstance(note, str) for note in row):
-        return None
-    return Verdict(notes=tuple(row))
+    """The last good verdict, if it was noted for this key; else None."""
+    note = read_note(store)
+    notes = note.get("notes")
+    return Verdict(notes=tuple(map(str, notes))) if note.get("for") == key and isinstance(notes, list) else None
 
 
 def remember(store: Path, key: str, verdict: Verdict) -> None:
     """Note a verdict. One that stops the run is not noted: what helps may lie outside of what the key knows."""
-    if verdict.problem:
-        return
-    rows = {name: row for name, row in read_note(store).items() if name != key}
-    kept = dict([*rows.items(), (key, list(verdict.notes))][-_MOST_REMEMBERED:])
-    store.parent.mkdir(parents=True, exist_ok=True)
-    write_note(store, kept, durable=False)
+    if not verdict.problem:
+        write_note(store, {"for": key, "notes": list(verdict.notes)}, durable=False)

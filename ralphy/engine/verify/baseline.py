@@ -15,9 +15,10 @@ from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.verify.baseline_records import known_tests, record_baseline, without_tests
 from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.startable import require_agent
+from ralphy.engine.workspace.changes import files_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.lanes.probe import Verdict, cache_key, files_of, probed, remember, remembered
+from ralphy.lanes.probe import Verdict, cache_key, probed, remember, remembered
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.tone import WAITING
 
@@ -83,7 +84,8 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
     commands = {check.name: check.run for check in w.checks}
     is_mounted = clean_lane(w).is_mounted
     brought = [one.path for one in w.checkout.brought or ()]
-    key = cache_key(files_of(w.objects, tree), commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
+    files = {path: entry.oid for path, entry in files_of(w, tree)}
+    key = cache_key(files, commands, setup=w.config.setup, is_mounted=is_mounted, brought=brought)
     store = w.repository.state_dir / _PROBES
     verdict = remembered(store, key) or _ask_on_broken_code(w, tree, before, is_mounted=is_mounted)
     if any(result.is_green for result in before):
