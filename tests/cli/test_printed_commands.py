@@ -27,7 +27,7 @@ NOT_PRINTED = ("cli/commands.py", "cli/about.py", "cli/examples.py", "prompts/re
 # What stands in the place of a value: its expression, or else a part of it -> a value of it. The first counts.
 EXACT = {"at": "docs/features/csv/PRD.md", "under": "./", "word": "Fix", "option": "--reset-circuit",
          "story_name": "csv/US-001", "verb": "approve"}  # fmt: skip
-VALUES = {"story": "US-001", "missing": "US-001", "found[0][0]": "US-001", "flagged": "US-001", "number": "1",
+VALUES = {"story": "US-001", "missing": "US-001", "counts[0][0]": "US-001", "flagged": "US-001", "number": "1",
           ".kept": "1", "step": "spec", "gate": "spec", "SPEC": "spec", "in_repository": "x", "name": "csv",
           "feature": "csv", "target": "csv", "dotted": "limits"}  # fmt: skip
 # Without a feature's name these are about all that are open.

@@ -94,7 +94,8 @@ def test_where_a_new_value_cannot_be_asked_for_alone_tests_of_old_code_are_no_pr
     """No module loads that counts a value which does nothing."""
     counts = f"{WITH_MUL}\n\nNAMES = [1, 2]\nassert len(NAMES) == 2\n"
     old = "from calc import add\n\n\ndef test_old():\n    assert add(1, 1) == 2\n"
-    judged = Repository(tmp_path, PYTEST, BASE, **FLAG).judge({"calc.py": counts, NEW: GOOD, "tests/test_old.py": old})
+    change = {"calc.py": counts, NEW: GOOD, "tests/test_old.py": old}
+    judged = Repository(tmp_path, PYTEST, PYTESTS, **FLAG).judge(change)
 
     assert proof(judged) == {**PROVED, "blind": ["tests/test_old.py::test_old"]}
 
