@@ -65,7 +65,7 @@ NEW = (
     )
     .replace("return sum(self.items)", "return sum(self.items) - percent")
 ) + "\n\n@dataclass\nclass Line:\n    name: str\n\n\nclass Empty(LookupError):\n    pass\n"
-NEW = NEW.replace("\nVAT", "\nfrom dataclasses import dataclass\n\nVAT")
+NEW = NEW.replace("\nVAT", "\nfrom dataclasses import dataclass\n\nCents = int\n__version__ = '2'\nVAT")
 
 
 def run(data: bytes | None) -> dict[str, Any]:
@@ -120,6 +120,7 @@ def test_new_names_mean_nothing_and_old_code_is_as_it_was() -> None:
     assert stubs.functions == ("half", "Cart.remove")
     assert (names["VAT"], names["with_vat"](100), cart.total(percent=10), cart.items) == (20, 120, 3, [1, 2])
     assert cart.remove(1) is None and cart.items == [1, 2]
+    assert (names["Cents"], names["__version__"]) == (int, "2")  # a name for a type, and what Python itself looks at
     with contextlib.suppress(names["Empty"]):
         raise names["Empty"]
     for asks in (
@@ -193,6 +194,14 @@ def test_javascript_is_read_as_text(tmp_path: Path) -> None:
                "c.load().then((x) => assert(x)); assert.equal([...new c.Cart().each()].length, 1);"
                "const k = new c.Cart(); k.put(); assert.deepEqual(k.items, [])", tmp_path)  # fmt: skip
     node(silent, "assert.equal(c.add(1, 2), undefined); assert.equal(new c.Cart().total(), undefined)", tmp_path)
+
+
+def test_a_function_in_an_object_ends_where_the_object_does() -> None:
+    text = b"const o = { add: (a) => a + 1 };\nfunction sub(a) {\n  return a - 1;\n}\n"
+
+    assert (hollow("a.js", text) or b"").decode().splitlines()[1:3] == [
+        "const o = { add: (a) => true ? __hollow : a + 1 };", "function sub(a) { if (true) { return __hollow; } "
+    ]  # fmt: skip
 
 
 def test_types_stay_types() -> None:

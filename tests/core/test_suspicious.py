@@ -206,10 +206,11 @@ def test_it_is_left_alone(case: str) -> None:
 
 def test_what_a_story_puts_among_its_tests_is_not_for_its_code() -> None:
     read = "import json\n\nANSWERS = json.load(open('tests/data/answers.json'))\n"
+    told = "".__contains__
     code = FileChange(PY, None, read.encode())
-    assert [one.is_certain for one in suspicions([code], {"tests/data/answers.json": "{}"})] == [True]
-    assert suspicions([code], {"tests/data/other.json": "{}", "data/answers.json.py": ""}) == []
-    assert suspicions([FileChange(PY, None, b"NAME = 'config.json'\n")], {"tests/data/config.json": "{}"}) == []
+    assert [one.is_certain for one in suspicions([code], {"tests/data/answers.json": "{}"}, told)] == [True]
+    assert suspicions([code], {"tests/data/other.json": "{}", "data/answers.json.py": ""}, told) == []
+    assert suspicions([FileChange(PY, None, b"NAME = 'config.json'\n")], {"tests/data/config.json": "{}"}, told) == []
 
 
 def test_what_was_there_before_is_not_the_storys_and_a_variable_that_people_are_told_of_is_left_alone() -> None:

@@ -51,7 +51,7 @@ class _Line:
 
 
 def suspicions(
-    changes: Sequence[FileChange], tests: Mapping[str, str], is_told: Callable[[str], bool] = lambda _: False
+    changes: Sequence[FileChange], tests: Mapping[str, str], is_told: Callable[[str], bool]
 ) -> list[Suspicion]:
     """What looks made for `tests` (the story's, by path) in the changed files of code, the certain first; `is_told`:
     does a story or a document have a word?"""
