@@ -1,19 +1,17 @@
-"""What all agents' programs have in common: what stands around them, the files of a run, and a command in the walls."""
+"""What all agents' programs have in common: what stands around them, and the files of a run."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.agents.protocol import AgentRequest, Thresholds
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
-from ralphy.processes.command import Command
 from ralphy.processes.resource_limits import Allowance
 from ralphy.processes.supervision import Question, Supervisor
-from ralphy.sandbox.bubblewrap import Sandbox, command_inside
+from ralphy.sandbox.bubblewrap import Sandbox
 
 MAX_STREAM = 64 << 20
 MAX_STDERR = 1 << 20
@@ -69,11 +67,6 @@ class RunFiles:
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + last)
         self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
-
-
-def command_of(argv: Sequence[str], request: AgentRequest, sandbox: Sandbox | None) -> Command:
-    """A command line as it is started: inside the walls, if there are any. Its input is to come."""
-    return command_inside(sandbox, argv, Path(request.cwd), request.env, request.deadline_s)
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -14,13 +14,14 @@ import pytest
 
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import PRESETS
-from ralphy.agents.program import Conditions, RunFiles, command_of
+from ralphy.agents.program import Conditions, RunFiles
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Tokens
 from ralphy.agents.variables import Variables
 from ralphy.config import fields
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import AgentActivity
 from ralphy.processes.resource_limits import Bounds
+from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.lines import Lines
 from tests.cli.conftest import Call
 from tests.engine.building import Project, assert_clean, build, story
@@ -93,7 +94,8 @@ class Diary:
             assert bounds.why_over(supervisor.pid, 0.0) is None
             return self.at.should_stop() if self.at.should_stop else None
 
-        command = command_of((*self.command, "--with", request.model), request, self.at.sandbox)
+        argv = (*self.command, "--with", request.model)
+        command = command_inside(self.at.sandbox, argv, Path(request.cwd), request.env, request.deadline_s)
         supervisor, bounds = self.at.supervisor, Bounds(self.at.allowed)
 
         def go(prompt: str) -> AgentResult:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ralphy.agents.claude.outcome import (
@@ -18,11 +19,12 @@ from ralphy.agents.claude.outcome import (
 from ralphy.agents.claude.run_settings import ALONE
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Watchdog
-from ralphy.agents.program import Conditions, RunFiles, command_of
+from ralphy.agents.program import Conditions, RunFiles
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.clock import steady
 from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.resource_limits import Bounds
+from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.lines import Lines
 from ralphy.text.rehearsed import FREE_TRY
 
@@ -55,7 +57,8 @@ class Claude:
         the folder of the run cannot be written or the supervisor was lost.
         """
         conversation = _Conversation(request, on_activity)
-        command = command_of(self.frame(request), request, self.at.sandbox)
+        at = Path(request.cwd)
+        command = command_inside(self.at.sandbox, self.frame(request), at, request.env, request.deadline_s)
         return lambda prompt: self._converse(conversation, command, prompt)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:

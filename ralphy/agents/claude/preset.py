@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ralphy.agents.claude.run_settings import write_settings
 from ralphy.agents.claude.variables import VARIABLES
 from ralphy.agents.preset import OwnFolder, Preset, RunSettings
 from ralphy.agents.protocol import Agent, Log
@@ -25,12 +24,6 @@ def _log() -> Log:
     from ralphy.agents.claude.stream import Transcript
 
     return Transcript()
-
-
-def _write_settings(folder: Path, name: str, kept: Iterable[Path]) -> Path:
-    from ralphy.agents.claude.run_settings import write_settings
-
-    return write_settings(folder, name, kept)
 
 
 def _sessions(cwd: str) -> str:
@@ -58,7 +51,7 @@ CLAUDE = Preset(
     log=_log,
     models=re.compile(r"(sonnet|opus|haiku|claude-[a-z0-9.\-]{1,60}(\[1m\])?)"),
     variables=VARIABLES,
-    settings=RunSettings(_write_settings, ".claude/settings.json"),
+    settings=RunSettings(write_settings, ".claude/settings.json"),
     folder=FOLDER,
     keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     login="claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…",
