@@ -44,7 +44,6 @@ class Objects:
         self._repository = repository
         self._hash = hashlib.sha256 if repository.object_format == "sha256" else hashlib.sha1
         self._trees: dict[str, Entries] = {}
-        self._tree_of: dict[str, str] = {}
 
     def read(self, name: str) -> bytes | None:
         """The bytes of an object by id or `commit:path`; None if there is none of that name.
@@ -68,15 +67,10 @@ class Objects:
 
     def tree_of(self, commit: str) -> str:
         """The tree id of a commit, by its id or by another name."""
-        if commit in self._tree_of:
-            return self._tree_of[commit]
         data = self.read(commit)
         if data is None or not data.startswith(b"tree "):
             raise EnvironmentProblem(f"commit {commit[:12]} cannot be read", hint="git fsck")
-        tree = data[5 : data.index(b"\n")].decode()
-        if is_oid(commit):
-            self._tree_of[commit] = tree
-        return tree
+        return data[5 : data.index(b"\n")].decode()
 
     def parents_of(self, commit: str) -> list[str]:
         """The ids of a commit's parents; none for what is not a commit."""
