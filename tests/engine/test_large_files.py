@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ralphy.errors import EnvironmentProblem, ExitCode
 from tests.doubles import git_lfs
 from tests.engine.building import Project, build, story, works
 from tests.sampling import sampled
@@ -89,3 +90,27 @@ def test_a_pointer_that_moves_without_its_content_is_let_through(project: Projec
     project.loop(agents=1)
 
     assert project.code("moved.bin") == pointer_to("lost\n")
+
+
+@pytest.mark.parametrize("project", ["none", "sandbox"], indirect=True)
+def test_no_agent_is_paid_where_git_lfs_is_not_installed(project: Project) -> None:
+    """Git's settings name it, as `git lfs install` wrote them: Git says what it cannot start."""
+    for verb in ("clean", "smudge"):
+        project.git("config", f"filter.lfs.{verb}", f"git-lfs-of-nobody {verb} -- %f")
+
+    with pytest.raises(EnvironmentProblem, match="git-lfs-of-nobody: not found"):
+        project.loop()
+
+    assert project.journal("run") == []
+
+
+@pytest.mark.parametrize("project", ["none", "sandbox"], indirect=True)
+def test_no_agent_is_paid_where_checks_find_a_pointer_in_the_place_of_a_file(project: Project) -> None:
+    """Nothing of Git LFS is set up: the checkout has pointers, and so have lanes."""
+    project.git("config", "--remove-section", "filter.lfs")
+
+    ended = project.loop()
+
+    assert ended.code == ExitCode.CONFLICT
+    assert "old.bin is a pointer" in ended.text
+    assert project.journal("run") == []
