@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ralphy.agents.presets import PRESETS
 from ralphy.config.fields import all_fields, nodes
 from ralphy.config.load import load
 from ralphy.config.values import Config
+from tests.cli.test_reference import commands
 from tests.core.test_layers import MODULES, parsed
 
 # What defines, reads in, checks, writes out or documents settings. `tightening` compares them by name.
@@ -102,22 +102,11 @@ def test_a_preset_is_the_program_that_is_started_unless_one_is_named(tmp_path: P
     assert command(RALPHY_AGENT_PRESET="rehearsal", RALPHY_AGENT_COMMAND="my-agent -x") == ("my-agent", "-x")
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    from ralphy.cli.commands import COMMANDS
-    from ralphy.cli.main import cli
-
-    group = cli
-    assert isinstance(group, click.Group)
-    for name in COMMANDS:
-        command = group.get_command(click.Context(group), name)
-        assert command
-        inner = command.commands if isinstance(command, click.Group) else {"": command}
-        yield from ((f"{name} {sub}".strip(), one) for sub, one in inner.items())
-
-
 def test_every_option_is_used_by_its_command() -> None:
     common = {"directory", "as_json", "quiet", "verbose", "no_progress", "color"}
-    for name, command in commands():
+    for name, command in commands().items():
+        if isinstance(command, click.Group):
+            continue
         callback = inspect.unwrap(command.callback or (lambda: None))
         body = ast.parse(textwrap.dedent(inspect.getsource(callback))).body[0]
         assert isinstance(body, ast.FunctionDef)
