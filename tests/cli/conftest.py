@@ -35,10 +35,14 @@ class Call:
         value: dict[str, Any] = json.loads(out)
         return code, value
 
-    def findings(self, *words: str) -> dict[str, dict[str, Any]]:
-        """What `doctor` finds, by name; without running the checks, if no words say otherwise."""
-        _, value = self.json("doctor", *(words or ("--no-checks",)))
-        return {row["name"]: row for row in value["checks"]}
+    def doctor(self, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
+        """`doctor` without running the checks: its exit code, and its findings by name."""
+        code, value = self.json("doctor", "--no-checks", *options)
+        assert value["ok"] is (code == 0)
+        return code, {row["name"]: row for row in value["checks"]}
+
+    def findings(self, *options: str) -> dict[str, dict[str, Any]]:
+        return self.doctor(*options)[1]
 
     def lines(self, *words: str) -> list[dict[str, Any]]:
         """The objects of a command that prints one a line."""

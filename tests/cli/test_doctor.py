@@ -13,22 +13,12 @@ from typing import Any
 import pytest
 
 from ralphy.agents.claude.versions import NAMES, TESTED
-from ralphy.cli.main import main
 from ralphy.cli.setup import programs
 from ralphy.git.run_lock import Lock
-from tests.cli.conftest import Make
+from tests.cli.conftest import Call, Make
 from tests.conftest import RunGit
 from tests.engine.building import ROOT, Project, story
 from tests.sampling import sampled
-
-
-def ask(directory: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    """The exit code, and the findings by name."""
-    capsys.readouterr()
-    code = main(["doctor", "-C", str(directory), "--json", "--no-checks", *options])
-    value = json.loads(capsys.readouterr().out)
-    assert value["ok"] is (code == 0)
-    return code, {row["name"]: row for row in value["checks"]}
 
 
 def program(folder: Path, name: str, script: str) -> Path:
@@ -110,21 +100,22 @@ FOUND: dict[str, tuple[Callable[[Machine], object], str, str, str, str]] = {
 @pytest.mark.parametrize("what", FOUND)
 def test_what_is_wrong_is_named_with_what_mends_it(
     what: str, git_repo: Path, git: RunGit, claude: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: Call,
 ) -> None:  # fmt: skip
     prepare, name, state, said, fix = FOUND[what]
     prepare(Machine(git_repo, git, claude.parent, monkeypatch))
-    code, found = ask(git_repo, capsys)
+    code, found = call.doctor()
     assert (found[name]["state"], code) == (state, 5 if state == "fail" else 0)
     assert said in found[name]["said"] and fix in found[name]["fix"] and bool(fix) is bool(found[name]["fix"])
     assert "secret" not in json.dumps(found)
 
 
 def test_a_missing_remote_and_unknown_checks_are_warnings_and_a_missing_commit_is_a_failure(
-    tmp_path: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, git: RunGit, claude: Path, call: Call
 ) -> None:
     git("init", "--quiet", str(tmp_path / "bare"), cwd=tmp_path)
-    code, found = ask(tmp_path / "bare", capsys)
+    call.directory = tmp_path / "bare"
+    code, found = call.doctor()
     assert (code, found["checks"]["state"], found["remote"]["state"]) == (5, "warn", "warn")
     assert (found["repository"]["state"], found["repository"]["said"]) == ("fail", "the repository has no commit yet")
     assert found["repository"]["fix"] == "git commit --allow-empty -m 'Start'"
@@ -132,10 +123,10 @@ def test_a_missing_remote_and_unknown_checks_are_warnings_and_a_missing_commit_i
     assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 
 
-def test_a_repository_with_all_that_is_needed_passes(
-    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+def test_a_repository_with_all_that_is_needed_passes_and_people_read_a_line_for_each(
+    git_repo: Path, claude: Path, call: Call
 ) -> None:
-    code, found = ask(git_repo, capsys)
+    code, found = call.doctor()
     assert code == 0
     assert "2.1.197" in found["agent"]["said"]
     assert found["identity"]["said"] == "Test Person <person@example.org>"
@@ -143,13 +134,21 @@ def test_a_repository_with_all_that_is_needed_passes(
     assert [found[name]["state"] for name in ("python", "git", "repository", "writing", "disk", "clock", "lock")] == [
         "ok"
     ] * 7
+    with Lock(git_repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "feature login"):
+        code, out, _ = call("doctor", "--no-checks")
+    lines = out.splitlines()
+    assert code == 0 and lines[-1].startswith("0 problems, ")
+    lock = next(line for line in lines if line.startswith("warn  lock"))
+    assert f"pid {os.getpid()}" in lock and "feature login" in lock
+    remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
+    assert lines[remote + 1].strip() == "fix: (optional) git remote add origin URL"
 
 
 def test_doctor_changes_nothing_and_really_notices_a_change_of_a_file(
-    git_repo: Path, git: RunGit, claude: Path, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, git: RunGit, claude: Path, call: Call
 ) -> None:
     before = sorted(str(path) for path in git_repo.rglob("*"))
-    assert ask(git_repo, capsys)[1]["file watching"]["state"] == "ok"
+    assert call.findings()["file watching"]["state"] == "ok"
     assert sorted(str(path) for path in git_repo.rglob("*")) == before
     assert git("status", "--porcelain", "--ignored") == ""
 
@@ -199,7 +198,7 @@ def test_what_the_setup_is_to_make_is_not_missing_yet(made: Make) -> None:
 
 @pytest.mark.fault("P17")
 def test_an_agent_that_is_missing_does_not_start_or_never_answers_is_a_failure_with_its_fix(
-    git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setattr(programs, "_ANSWER_S", 0.3)
     program(bin_first, "broken", 'echo "cannot find module" >&2; exit 1')
@@ -207,7 +206,7 @@ def test_an_agent_that_is_missing_does_not_start_or_never_answers_is_a_failure_w
     why = {"no-such-agent": "no-such-agent is not on PATH", "broken": "cannot find module", "silent": "no answer"}
     for command, said in why.items():
         monkeypatch.setenv("RALPHY_AGENT_COMMAND", command)
-        code, found = ask(git_repo, capsys)
+        code, found = call.doctor()
         assert (command, code, found["agent"]["state"]) == (command, 5, "fail")
         assert said in found["agent"]["said"]
         if command == "no-such-agent":
@@ -223,45 +222,43 @@ LOGINS = [  # what `claude auth status` does, the variable that holds a key, and
 
 
 def test_whether_claude_is_logged_in_is_asked_without_a_prompt(
-    git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     for does, key, state, said in LOGINS:
         program(bin_first, "claude", f'[ "$*" = "auth status" ] && {{ {does}; }}\necho "2.1.197 (Claude Code)"')
         if key:
             monkeypatch.setenv(key, "sk-test")
-        code, found = ask(git_repo, capsys)
+        code, found = call.doctor()
         assert (code, found["login"]["state"]) == (0, state)
         assert said in found["login"]["said"] and bool(found["login"]["fix"]) == (state == "warn")
 
 
 def test_the_remote_is_asked_whether_it_takes_a_push_and_gets_none(
-    git_repo: Path, git: RunGit, claude: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, git: RunGit, claude: Path, tmp_path: Path, call: Call
 ) -> None:
     git("init", "--quiet", "--bare", str(tmp_path / "hub.git"), cwd=tmp_path)
     git("remote", "add", "origin", str(tmp_path / "hub.git"))
-    remote = ask(git_repo, capsys)[1]["remote"]
+    remote = call.findings()["remote"]
     assert (remote["state"], remote["said"].endswith(", push allowed")) == ("ok", True)
     assert git("for-each-ref", cwd=tmp_path / "hub.git") == ""
     git("remote", "set-url", "origin", str(tmp_path / "gone.git"))
-    remote = ask(git_repo, capsys)[1]["remote"]
+    remote = call.findings()["remote"]
     assert (remote["state"], "gone.git" in remote["said"], bool(remote["fix"])) == ("warn", True, True)
 
 
-def test_what_is_safe_to_fix_is_fixed_when_asked_for(
-    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(git_repo, capsys)[1]["set up"]["fix"] == "ralphy init"
+def test_what_is_safe_to_fix_is_fixed_when_asked_for(git_repo: Path, claude: Path, call: Call) -> None:
+    assert call.findings()["set up"]["fix"] == "ralphy init"
     assert not (git_repo / ".ralphy").exists()
-    said = ask(git_repo, capsys, "--fix")[1]["set up"]
+    said = call.findings("--fix")["set up"]
     assert said["state"] == "ok" and "created .ralphy/config.yaml" in said["said"]
     schema = git_repo / ".ralphy" / "schemas" / "prd.schema.json"
     schema.write_text("{}")
     mine = (git_repo / ".ralphy" / "config.yaml").read_bytes() + b"# mine\n"
     (git_repo / ".ralphy" / "config.yaml").write_bytes(mine)
-    assert "prd.schema.json" in ask(git_repo, capsys)[1]["set up"]["said"] and schema.read_text() == "{}"
-    assert "fixed: replaced" in ask(git_repo, capsys, "--fix")[1]["set up"]["said"]
+    assert "prd.schema.json" in call.findings()["set up"]["said"] and schema.read_text() == "{}"
+    assert "fixed: replaced" in call.findings("--fix")["set up"]["said"]
     assert (schema.read_text() != "{}", (git_repo / ".ralphy" / "config.yaml").read_bytes()) == (True, mine)
-    assert ask(git_repo, capsys)[1]["set up"]["state"] == "ok"
+    assert call.findings()["set up"]["state"] == "ok"
 
 
 def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
@@ -280,57 +277,37 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
 
 
-def test_who_holds_the_lock_is_said(git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Lock(git_repo / ".git" / "ralphy" / "checkouts" / "main" / "lock", "feature login"):
-        found = ask(git_repo, capsys)[1]["lock"]
-    assert found["state"] == "warn"
-    assert f"pid {os.getpid()}" in found["said"] and "feature login" in found["said"]
-
-
 def test_settings_that_cannot_be_read_are_a_failure_and_the_rest_is_looked_at_all_the_same(
-    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, claude: Path, call: Call
 ) -> None:
     (git_repo / ".ralphy").mkdir()
     (git_repo / ".ralphy" / "config.yaml").write_text("gatez: {}\n", encoding="utf-8")
-    code, found = ask(git_repo, capsys)
+    code, found = call.doctor()
     assert (code, found["settings"]["state"]) == (5, "fail")
     assert ".ralphy/config.yaml:1" in found["settings"]["said"]
     assert found["disk"]["state"] == "ok"
     assert [name for name, one in found.items() if one["state"] == "fail"] == ["settings"]
 
 
-def test_outside_of_a_repository_the_programs_are_looked_at(
-    tmp_path: Path, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, found = ask(tmp_path, capsys)
+def test_outside_of_a_repository_the_programs_are_looked_at(tmp_path: Path, claude: Path, call: Call) -> None:
+    call.directory = tmp_path
+    code, found = call.doctor()
     assert code == 5
     assert found["repository"]["fix"] == "git init"
     assert found["python"]["said"].startswith(sys.version.split()[0])
 
 
-def test_people_read_a_line_for_each_and_a_fix_below(
-    git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["doctor", "-C", str(git_repo), "--no-checks"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
-    assert lines[remote + 1].strip() == "fix: (optional) git remote add origin URL"
-    assert lines[-1].startswith("0 problems, ")
-
-
-def test_a_sandbox_that_works_is_said(
-    sandbox: None, git_repo: Path, claude: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert ask(git_repo, capsys)[1]["sandbox"]["state"] == "ok"
+def test_a_sandbox_that_works_is_said(sandbox: None, git_repo: Path, claude: Path, call: Call) -> None:
+    assert call.findings()["sandbox"]["state"] == "ok"
 
 
 def test_a_sandbox_that_does_not_work_is_a_fault_where_it_is_asked_for(
-    git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     program(bin_first, "bwrap", 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1')
     for wanted, code, state in (("auto", 0, "warn"), ("bwrap", 5, "fail")):
         monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", wanted)
-        found = ask(git_repo, capsys)
+        found = call.doctor()
         assert (found[0], found[1]["sandbox"]["state"]) == (code, state)
         assert "No permissions" in found[1]["sandbox"]["said"]
         assert "user namespaces" in found[1]["sandbox"]["fix"]
@@ -414,7 +391,7 @@ def test_what_would_hurt_in_the_night_is_said_before_it(made: Make, bin_first: P
     project, call = made(story("US-001"))
     names = [what] if what in ALONE else [name for name in HINDRANCES if name not in ALONE]
     rows = [HINDRANCES[name] for name in names if os.geteuid() == 0 or HINDRANCES[name][1] != "owners"]
-    assert "hindrances" in {row["name"] for row in call.json("doctor", "--no-checks")[1]["checks"]}
+    assert "hindrances" in call.findings()
     for prepare, *_ in rows:
         prepare(project)
 
@@ -440,9 +417,8 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
         safety["ro_paths"] = [*VISIBLE, str(tmp_path / "scenario.json")]
     project, call = made(story("US-001"), **{**settings, "safety": safety})
     before = sorted(str(path) for path in project.repo.rglob("*"))
-    _, report = call.json("doctor", "--no-checks")
+    found = call.findings()["sandbox"]
     assert sorted(str(path) for path in project.repo.rglob("*")) == before
-    found = {row["name"]: row for row in report["checks"]}["sandbox"]
     code, out, _ = call("loop", "--json")
     if what == "all is there":
         assert (found["state"], code) == ("ok", 10), found
