@@ -123,6 +123,8 @@ def test_what_a_person_says_is_written_and_told_to_who_watches(site: Site) -> No
     assert found
     seen = found[1]
     assert site.ask("document?feature=login&name=QA_REPORT.md")[1].startswith(b"---\nverdict: pass")
+    assert site.ask("document?feature=login&name=changes")[1].startswith(b"diff --git a/src/us_001.py")
+    assert site.ask("document?feature=login&name=../../../check.py")[0].status == 404
     assert b"US-001" in site.ask("log?feature=login&story=US-001")[1]
     assert site.do("approve")[0] == 400
     assert site.do("approve", seen="something else")[0] == 409
@@ -140,6 +142,10 @@ def test_what_a_person_says_is_written_and_told_to_who_watches(site: Site) -> No
     site.project.write("QUESTIONS.md", "")
     assert site.do("approve", seen=seen)[1]["ok"]
     assert (site.project.folder / "APPROVED").exists()
+    (site.project.folder / "APPROVED").unlink()
+    site.project.write("QA_REPORT.md", site.project.read("QA_REPORT.md") + "\nMore.\n")
+    assert site.do("approve", seen=seen)[0] == 409
+    assert not (site.project.folder / "APPROVED").exists()
     assert site.do("abort")[1]["error"]["message"] == "Ralphy is not running in this checkout"
     answer, data = site.ask("do/approve", ["x" * 200_000])
     assert answer.status == 400 and b"too long" in data
