@@ -15,7 +15,7 @@ from tests.killed_runs import MOUNTS, clear, remove_old
 
 WAIT = [sys.executable, "-c", "print('here', flush=True); input()"]
 
-DEEP = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')"
+DEEP = "import os\nfor _ in range(2100):\n    os.mkdir('d')\n    os.chdir('d')"
 
 
 def started(at: Path) -> subprocess.Popen[str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from ralphy.errors import ExitCode
 from ralphy.resources import example
 from tests.cli.conftest import Call
 from tests.conftest import RunGit
+from tests.engine.building import AGENT, ROOT
 
-ROOT = Path(__file__).parents[2]
 UNITTEST = """\
 import unittest
 from calc import add
@@ -40,8 +42,7 @@ def foreign(git_repo: Path, git: RunGit) -> Path:
 
 def make(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """make in the repository, with this Ralphy and the rehearsal agent."""
-    own = {"PYTHONPATH": str(ROOT), "RALPHY_AGENT_ENV": "PYTHONPATH",
-           "RALPHY_AGENT_COMMAND": f"{sys.executable} -m ralphy.rehearsal"}  # fmt: skip
+    own = {"PYTHONPATH": str(ROOT), "RALPHY_AGENT_COMMAND": shlex.join(AGENT)}
     return subprocess.run(
         ["make", *words, f"RALPHY={sys.executable} -m ralphy"],
         cwd=repo, env={**os.environ, **own}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -127,14 +128,17 @@ def test_make_loop_works_straight_after_init_and_a_prd(foreign: Path, git: RunGi
     assert [story["status"] for story in document["userStories"]] == ["completed", "completed"]
 
 
-def test_what_the_repository_ignores_is_left_out_of_the_first_commit(foreign: Path, git: RunGit, call: Call) -> None:
+def test_what_the_repository_ignores_is_left_out_of_the_first_commit(
+    foreign: Path, git: RunGit, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RALPHY_AGENT_COMMAND", shlex.join(AGENT))
     write(foreign, ".gitignore", "__pycache__/\n.ralphy/\nMakefile\n")
     git("commit", "--quiet", "--all", "--message", "chore: ignore")
     call("init")
     write(foreign, "docs/features/login/PRD.md", PRD)
-    assert make(foreign, "loop").returncode == 0
+    assert call("loop")[0] == ExitCode.WAITING
     write(foreign, "docs/features/login/APPROVED", "")
-    assert make(foreign, "loop").returncode == 0
+    assert call("loop")[0] == ExitCode.WAITING
     assert git("log", "--format=%s", "-1", "ralph/login").endswith("QA_REPORT.md by the qa step")
     assert git("ls-files", "--cached", "--ignored", "--exclude-standard") == ""
 
