@@ -179,9 +179,8 @@ def look(name, data):
     seen += 1
     if word.encode() in data and not name.endswith(("scenario.json", "found.py")):
         found.append(name)
-git = lambda *words: subprocess.run(["git", *words], capture_output=True).stdout
-for name in git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").decode().split():
-    look("object " + name, git("cat-file", "-p", name))
+objects = ["git", "cat-file", "--batch-all-objects", "--batch"]
+look("an object", subprocess.run(objects, capture_output=True, check=True).stdout)
 def is_of_this_night(path):
     try:
         return os.lstat(path).st_ctime >= float(sys.argv[4])

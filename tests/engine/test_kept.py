@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from tests.engine.judged import Files, Repository
-from tests.engine.pytested import CALC, PYPROJECT, PYTEST, PYTESTS, TEST_FILE, TESTS, UNITTESTED
+from tests.engine.pytested import (
+    CALC,
+    PYPROJECT,
+    PYTEST,
+    PYTESTS,
+    TEST_FILE,
+    TESTS,
+    UNITTEST,
+    UNITTESTED,
+    UNITTESTS,
+    cases,
+)
 
 MORE = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
 REPORT = (
@@ -23,7 +34,6 @@ HOOKS: dict[str, tuple[Files, str]] = {
         {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda **_: None\n"}, "made to fail"),
     "the runner leaves early": ({"conftest.py": "import atexit, os\n\natexit.register(os._exit, 0)\n"}, "made to fail"),
     "a report is kept": ({"conftest.py": REPORT.format("item.report = report")}, ""),
-    "fixtures": ({"conftest.py": "import pytest\n\n\n@pytest.fixture\ndef one():\n    return 1\n"}, ""),
 }  # fmt: skip
 
 
@@ -87,51 +97,49 @@ def test_tests_of_node_are_known_by_what_it_prints(tmp_path: Path) -> None:
     assert proved == {"number": 1, "tests": ["multiplies"]}
 
 
-def edited(old: str, new: str) -> Files:
-    assert old in TESTS
-    return {**MORE, TEST_FILE: TESTS.replace(old, new)}
-
-
-SMALL = "assert add(1, 2) == 3"
-IDLE: dict[str, tuple[Files, str]] = {
-    "compared with itself": (edited(SMALL, "three = add(1, 2)\n    assert add(1, 2) == three"), "test_small"),
-    "other values": (edited(SMALL, "assert add(2, 2) == 4"), ""),
-    "a mark that lets it fail": (edited("def test_small", "@pytest.mark.xfail\ndef test_small"), "test_small"),
-}  # fmt: skip
+IDLE: dict[str, tuple[str, str]] = {  # what the assertion of a test becomes, and which test is named
+    "compared with itself": ("add(1, 2), add(1, 2))", "test_small"),
+    "other values": ("add(2, 2), 4)", ""),
+}
 
 
 def test_an_edited_test_that_would_pass_without_any_code_is_rejected(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS)
-    for name, (change, test) in IDLE.items():
-        failure = repository.judge(change).failure
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED)
+    for name, (asks, test) in IDLE.items():
+        edit = UNITTESTS.replace("add(1, 2), 3)", asks).replace("        self.assertIsInstance(add(1, 2), int)\n", "")
+        failure = repository.judge({**MORE, TEST_FILE: edit}).failure
         assert (test in failure and "no function does anything" in failure) if test else not failure, (name, failure)
 
 
+def test_a_mark_by_which_an_old_test_may_fail_is_rejected(tmp_path: Path) -> None:
+    marked = TESTS.replace("def test_small", "@pytest.mark.xfail\ndef test_small")
+    failure = Repository(tmp_path, PYTEST, PYTESTS).judge({**MORE, TEST_FILE: marked}).failure
+    assert "test_small" in failure and "no function does anything" in failure
+
+
 def test_old_tests_that_fail_can_reject_unless_the_story_names_them(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS, changed_tests="reject")
+    named = "tests/test_sub.py::TestIt::test_sub"
+    files = {**UNITTESTED, "tests/test_sub.py": cases("from calc import sub", sub="self.assertEqual(sub(3, 2), 1)")}
+    repository = Repository(tmp_path, UNITTEST, files, changed_tests="reject")
     wrong = {"calc.py": CALC.replace("a + b", "a + b + 1"),
-             TEST_FILE: TESTS.replace("1, 2) == 3", "1, 2) == 4").replace("== 30", "== 31")}  # fmt: skip
-    without = {
-        "calc.py": CALC.partition("\n\n\ndef sub")[0] + "\n",
-        TEST_FILE: TESTS[: TESTS.index("\n\nclass")].replace(", sub", ""),
-    }
-    names = [f"{TEST_FILE}::TestSub", f"{TEST_FILE}::test_zero"]
+             TEST_FILE: UNITTESTS.replace("2), 3)", "2), 4)").replace("20), 30)", "20), 31)")}  # fmt: skip
+    without = {"calc.py": CALC.partition("\n\n\ndef sub")[0] + "\n", "tests/test_sub.py": None}
 
     assert f"2 of the old {TEST_FILE} fail against the new code" in repository.judge(wrong).failure
     assert not repository.judge(wrong, testing={"changes": [TEST_FILE]}).failure
-    said = repository.judge(without, testing={"removes": names})
+    said = repository.judge(without, testing={"removes": [named]})
     assert (said.failure, said.flags) == ("", "")
-    assert "gone" in repository.judge(without, testing={"removes": names[:1]}).failure
+    assert "gone" in repository.judge(without).failure
 
 
 def test_tests_that_follow_a_new_name_are_named_by_the_story_where_changed_tests_reject(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, PYTESTS, changed_tests="reject", unproved="reject")
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED, changed_tests="reject", unproved="reject")
     renamed = {"calc.py": CALC.replace("def add", "def plus"),
-               TEST_FILE: TESTS.replace("add(", "plus(").replace("import add", "import plus")}  # fmt: skip
+               TEST_FILE: UNITTESTS.replace("add(", "plus(").replace("import add", "import plus")}  # fmt: skip
 
     assert "old tests/test_calc.py fail" in repository.judge(renamed, kind="refactor").failure
     assert repository.judge(renamed, kind="refactor", testing={"changes": [TEST_FILE]}).failure == ""
-    other = {**renamed, TEST_FILE: renamed[TEST_FILE].replace("plus(1, 2) == 3", "plus(1, 2) == 3.0")}
+    other = {**renamed, TEST_FILE: renamed[TEST_FILE].replace("plus(1, 2), 3)", "plus(1, 2), 3.0)")}
     assert "old tests/test_calc.py fail" in repository.judge(other, kind="refactor").failure
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.engine.building import ONE_RUN, build, story
 from tests.engine.judged import Files, Repository
-from tests.engine.pytested import CALC, TEST_FILE, TESTS, UNITTESTED, UNITTESTS
+from tests.engine.pytested import CALC, TEST_FILE, TESTS, UNITTESTED, UNITTESTS, cases
 
 UNITTEST = f"{sys.executable} -m unittest discover -s tests -t ."
 MORE = {"calc.py": CALC.replace("a + b", "a + b + 1")}
@@ -73,32 +73,19 @@ def test_nothing_is_written_through_a_link_that_took_the_place_of_a_test(tmp_pat
 
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider tests"
-BILLED = {
-    "calc.py": CALC, "conftest.py": "", TEST_FILE: TESTS, "tests/data/bill.txt": "sum 3\n",
-    "tests/test_bill.py": "from pathlib import Path\n\nfrom calc import add\n\n\ndef test_bill():\n"
-                          "    assert Path(__file__).with_name('data').joinpath('bill.txt').read_text() == "
-                          "f'sum {add(1, 2)}\\n'\n",
-}  # fmt: skip
 PATCH = "import calc\n\n_add = calc.add\ncalc.add = lambda a, b: _add(a, b) - 1\n"
 FIXTURE = "import pytest\n\n\n@pytest.fixture\ndef three():\n    return 3\n"
-NOW = TESTS.replace("== 3\n", "== 4\n").replace("== 30", "== 31")
 BESIDE: dict[str, tuple[Files, str]] = {
-    "expected data": (
-        {**MORE, "tests/data/bill.txt": "sum 4\n", TEST_FILE: NOW},
-        f"2 {FAIL}{TEST_FILE}::test_small, {TEST_FILE}::test_big; "
-        "1 tests fail against the new code with the old tests/data/bill.txt: tests/test_bill.py::test_bill",
-    ),
     "a conftest": (
         {**MORE, "conftest.py": PATCH},
-        "3 tests fail against the new code with the old conftest.py: tests/test_bill.py::test_bill, "
-        f"{TEST_FILE}::test_small, {TEST_FILE}::test_big",
+        f"2 tests fail against the new code with the old conftest.py: {TEST_FILE}::test_small, {TEST_FILE}::test_big",
     ),
     "a fixture": ({"calc.py": f"{CALC}\n\nTHREE = 3\n", "tests/conftest.py": FIXTURE}, ""),
 }
 
 
 def test_what_stands_beside_the_tests_is_put_back_as_well(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, PYTEST, BILLED)
+    repository = Repository(tmp_path, PYTEST, {"calc.py": CALC, "conftest.py": "", TEST_FILE: TESTS})
     for name, (change, said) in BESIDE.items():
         judged = repository.judge(change)
         assert judged.failure == "", (name, judged)
@@ -106,15 +93,12 @@ def test_what_stands_beside_the_tests_is_put_back_as_well(tmp_path: Path) -> Non
 
 
 def test_what_stands_beside_the_tests_of_any_runner_is_put_back_as_well(tmp_path: Path) -> None:
-    using = UNITTESTS.replace("2), 3)", "2), THREE)").replace(
-        "import add\n", "import add\nfrom tests.data import THREE\n"
-    )
-    small = using.partition("    def test_big")[0]
-    repository = Repository(
-        tmp_path, f"{UNITTEST} -v", {**UNITTESTED, "tests/data.py": "THREE = 3\n", TEST_FILE: small}
-    )
+    reads = cases("from pathlib import Path\n\nfrom calc import add",
+                  bill="self.assertEqual(Path('tests/bill.txt').read_text(), f'sum {add(1, 2)}')")  # fmt: skip
+    files = {**UNITTESTED, "tests/test_bill.py": reads, "tests/bill.txt": "sum 3"}
+    repository = Repository(tmp_path, f"{UNITTEST} -v", files)
 
-    judged = repository.judge({**MORE, "tests/data.py": "THREE = 4\n"})
+    judged = repository.judge({**MORE, TEST_FILE: TURNED, "tests/bill.txt": "sum 4"})
 
-    said = f"1 tests fail against the new code with the old tests/data.py: {TEST_FILE}::TestAdd::test_small"
-    assert said in judged.warnings
+    said = "1 tests fail against the new code with the old tests/bill.txt: tests/test_bill.py::TestIt::test_bill"
+    assert (judged.failure, f"2 {FAIL}" in judged.flags, said in judged.warnings) == ("", True, True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from tests.engine.building import ROOT, Project, story
+import pytest
+
+from tests.cli.conftest import Call
+from tests.engine.building import Project, story
 from tests.engine.pytested import cases, unittested
 
 CODE = "\n\ndef mul(a, b):\n    return a * b\n\n\ndef unused(a):\n    return a\n"
@@ -22,14 +23,6 @@ criteria:
 # Review
 """
 TEST_HALF = cases("", half="from calc import half\n\nself.assertEqual(half(4), 2)")
-
-
-def shown(project: Project, *words: str) -> tuple[int, str]:
-    """(exit code, what it printed) of a call of `ralphy`."""
-    env = {**project.env, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-P", "-m", "ralphy", *words], cwd=project.repo, env=env,
-                          capture_output=True, encoding="utf-8", check=False)  # fmt: skip
-    return done.returncode, done.stdout
 
 
 def two_stories(tmp_path: Path, code: str, test: str, **settings: Any) -> Project:
@@ -48,7 +41,9 @@ def two_stories(tmp_path: Path, code: str, test: str, **settings: Any) -> Projec
     return project
 
 
-def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_path: Path) -> None:
+def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     test = cases("", mul="from calc import mul\n\nself.assertEqual(mul(2, 3), 6)")
     project = two_stories(tmp_path, CODE, test)
 
@@ -57,14 +52,15 @@ def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(tmp_pa
     assert project.landed() == ["login/US-001", "login/US-002"], ended.text
     found = [project.prd()["workflow"]["parts"][one] for one in ("US-001", "US-002")]
     assert [(one["proved"], one["of"], one["unproved"]) for one in found] == [(1, 2, ["calc.py:13-14"]), (1, 1, [])]
-    code, said = shown(project, "story", "show", "login/US-001")
+    call = Call(project.repo, capfd)
+    code, said, _ = call("story", "show", "login/US-001")
     told = "1 of 2 changes untested: calc.py:13-14"
     assert (code, f"tests: {told}" in said) == (0, True)
     (prompt,) = project.prompts("qa")
     assert prompt.index("US-001: calc.py:13-14 (of 2 changes)") < prompt.index("What was verified already")
     assert project.subjects("chore")[1:] == ["chore(login): QA_REPORT.md by the qa step"]
     row = f"| US-001.1 Two numbers are multiplied | test_mul | red | green | {project.commit_of('US-001')[:10]} |"
-    code, said = shown(project, "report", "login")
+    code, said, _ = call("report", "login")
     assert (code, row in project.read("QA_REPORT.md"), row in said) == (0, True, True)
     assert f"- US-001 Story US-001: {told}" in said
     assert "    ralphy approve login" in said
