@@ -27,7 +27,7 @@ CLAUDE_VERSION := 2.1.332
 CLAUDE := .cache/claude-$(CLAUDE_VERSION)
 OLDER_CLAUDE := 2.1.197
 # program:package
-PACKAGES := bwrap:bubblewrap faketime:faketime strace:strace
+PACKAGES := bwrap:bubblewrap strace:strace
 AGENT ?= rehearsal
 ARGS ?=
 # A test that fails is run again, alone; so many may pass only then.

@@ -49,37 +49,30 @@ def test_what_is_refused_does_not_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.fault("G12")
-def test_what_an_agent_writes_into_a_submodule_is_neither_checked_nor_committed(tmp_path: Path) -> None:
+def test_what_an_agent_writes_into_a_submodule_is_not_committed_and_one_that_is_not_initialised_is_named(
+    tmp_path: Path,
+) -> None:
     check = [{"name": "test", "run": "sh -c 'test -e lib/check.py && test ! -e lib/more.py'"}]
     project = build(tmp_path, story("US-001"), checks=check, limits={"max_attempts": 1})
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
-    project.git("commit", "--quiet", "-m", "chore: a library")
+    for name in ("lib", "far"):
+        project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", name)
+    project.git("commit", "--quiet", "-m", "chore: two libraries")
+    project.git("update-index", "--cacheinfo", f"160000,{'1' * 40},far")
+    project.git("commit", "--quiet", "-m", "chore: another commit of it")
     before = project.git("rev-parse", "main:lib")
     project.play(stories={"US-001": [works(append={"lib/more.py": "# more\n"})]})
 
     ended = project.loop(agents=1)
 
+    assert ("far is an empty folder in lanes: the commit of the submodule is not in your checkout; "
+            "git submodule update --init far") in ended.said  # fmt: skip
     assert "not taken: lib/ (a submodule)" in ended.said
     warnings = project.story("US-001")["evidence"]["warnings"]
     assert "changed in the lane, and not taken: lib/ (a submodule)" in warnings
     assert project.landed() == ["login/US-001"]
     assert project.git("rev-parse", f"{project.branch}:lib") == before
     assert not (project.repo / "lib" / "more.py").exists()
-    assert_clean(project)
-
-
-def test_a_submodule_that_is_not_initialised_is_named_with_what_to_do(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "lib")
-    project.git("commit", "--quiet", "-m", "chore: a library")
-    project.git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
-    project.git("commit", "--quiet", "-m", "chore: another commit of it")
-
-    ended = project.loop(agents=1)
-
-    assert ("lib is an empty folder in lanes: the commit of the submodule is not in your checkout; "
-            "git submodule update --init lib") in ended.said  # fmt: skip
-    assert project.landed() == ["login/US-001"]
+    assert project.git("status", "--porcelain", "--", "lib", "src") == ""
 
 
 @pytest.mark.fault("G5", "G17")
@@ -104,32 +97,31 @@ def test_checks_see_neither_what_an_agent_left_ignored_nor_what_a_person_hides_b
     assert_clean(project)
 
 
-LEAVE = [["git", "checkout", "--quiet", "-b", "elsewhere"], ["git", "branch", "-D", "ralph/login"]]
-REWIND = [["git", "reset", "--quiet", "--soft", "HEAD~1"]]
-TAG = [
+GIT = [
     ["git", "tag", "mine"],
     ["git", "config", "core.hooksPath", "hooks"],
     ["git", "remote", "add", "evil", "/nowhere"],
-]
-STASH = [["git", "stash", "--quiet", "--all"], ["git", "stash", "apply", "--quiet"]]
-LOCKS = ["sh", "-ec", "cd $(git rev-parse --absolute-git-dir); mkdir -p refs/heads/ralph; "
-                      "touch index.lock HEAD.lock config.lock refs/heads/ralph/login.lock"]  # fmt: skip
+    ["git", "stash", "--quiet", "--all"],
+    ["git", "stash", "apply", "--quiet"],
+    ["git", "reset", "--quiet", "--soft", "HEAD~1"],
+    ["git", "checkout", "--quiet", "-b", "elsewhere"],
+    ["git", "branch", "-D", "ralph/login"],
+    ["sh", "-ec", "cd $(git rev-parse --absolute-git-dir); mkdir -p refs/heads/ralph; "
+                  "touch index.lock HEAD.lock config.lock refs/heads/ralph/login.lock"],
+]  # fmt: skip
 NAMES = ["src/with space.py", "src/é.py", 'src/quo"te.py', "src/new\nline.py", "-x.py", "src/[a]*.py", "src/b\\c.py"]
-NO_TEXT = ["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"]
 CONTROL = [".ralphy/prompts/x", "docs/features/login/new.md", "docs/features/other/APPROVED"]
+FILES = [
+    ["python3", "-c", "open(b'src/\\xff.py', 'w').write('X = 1')"],
+    ["ln", "-s", "../check.py", "src/check"],
+    ["sh", "-c", "mkdir .husky; echo 'exit 0' > .husky/post-merge"],
+    ["git", "mv", "src/base.py", "src/Base.py"],
+]
 MEDDLING: dict[str, Act] = {
     "US-001": works(),
-    "US-002": works(run=LEAVE),
-    "US-003": works(run=REWIND),
-    "US-004": works(run=TAG),
-    "US-005": works(run=STASH),
-    "US-006": works(run=LOCKS),
-    "US-007": works(cheat={"forge_trailer": True}),
-    "US-008": works(run=["ln", "-s", "../check.py", "src/check"]),
-    "US-009": works(write=dict.fromkeys(NAMES, "X = 1\n"), run=NO_TEXT),
-    "US-010": works(write={**dict.fromkeys(CONTROL, ""), "src/a.py": "A = 1\n"}),
-    "US-011": works(run=["sh", "-c", "mkdir .husky; echo 'exit 0' > .husky/post-merge"]),
-    "US-012": works(run=["git", "mv", "src/base.py", "src/Base.py"]),
+    "US-002": works(run=GIT),
+    "US-003": works(cheat={"forge_trailer": True}),
+    "US-004": works(write=dict.fromkeys([*NAMES, *CONTROL], "X = 1\n"), run=FILES),
 }
 
 
@@ -144,20 +136,20 @@ def test_what_an_agent_does_to_git_has_no_effect_outside_of_its_lane(tmp_path: P
 
     assert project.landed() == [f"login/{name}" for name in MEDDLING]
     assert {project.trailer("Ralphy-Attempt", project.commit_of(name)) for name in MEDDLING} == {"1"}
-    assert {f"src/us_00{n}.py" for n in range(1, 9)} <= set(project.code_files(project.commit_of("US-008")))
+    assert {f"src/us_00{n}.py" for n in range(1, 4)} <= set(project.code_files(project.commit_of("US-003")))
     assert project.git("symbolic-ref", "--short", "HEAD") == "main"
     assert project.refs("refs/heads") == ["refs/heads/main", "refs/heads/ralph/login"]
     assert project.refs("refs/tags") == project.refs("refs/stash") == []
     assert (project.repo / ".git" / "config").read_bytes() == configuration
-    assert len(project.subjects("feat(login): US-007")) == 1  # the agent had committed with Ralphy's trailers
-    assert project.trailer("Ralphy-Run", project.commit_of("US-007")) == project.journal("run")[6]["run"]
+    assert len(project.subjects("feat(login): US-003")) == 1  # the agent had committed with Ralphy's trailers
+    assert project.trailer("Ralphy-Run", project.commit_of("US-003")) == project.journal("run")[2]["run"]
     assert project.git("ls-tree", project.branch, "src/check").startswith("120000 blob")
     assert {project.code(name) for name in NAMES} == {"X = 1\n"}
-    assert '"src/\\377.py"' in project.files_of(project.commit_of("US-009"))
-    (warning,) = [one for one in project.story("US-010")["evidence"]["warnings"] if "not taken" in one]
+    assert '"src/\\377.py"' in project.files_of(project.tip)
+    (warning,) = [one for one in project.story("US-004")["evidence"]["warnings"] if "not taken" in one]
     assert warning == f"changed in the lane, and not taken: {', '.join(CONTROL)}"
-    assert project.code(".husky/post-merge", project.commit_of("US-011")) == "exit 0\n"
-    renamed = project.git("ls-tree", "--name-only", project.commit_of("US-012"), "src/").split()
+    assert project.code(".husky/post-merge") == "exit 0\n"
+    renamed = project.git("ls-tree", "--name-only", project.branch, "src/").split()
     assert "src/Base.py" in renamed and "src/base.py" not in renamed
     assert_clean(project)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +15,11 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.model import Session
-from tests.engine.building import PATIENCE_S, ROOT, Project, assert_clean, build, open_feature, story, works
+from tests.engine.building import Project, assert_clean, build, open_feature, story, works
 from tests.sampling import sampled
 
 NOON = 1_900_000_000.0
 HOUR = 3600.0
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
-needs_faketime = pytest.mark.skipif(not FAKETIME.exists(), reason="faketime is not installed")
 
 
 def limited(tmp_path: Path, *acts: dict[str, Any], **settings: Any) -> Project:
@@ -156,20 +151,6 @@ def test_each_usage_window_is_warned_of_waited_for_and_shown(
     assert "  usage:   80% of five_hour until " in text and "97% of seven_day until " in text
 
 
-def test_calls_are_counted_over_all_features_and_beyond_two_thousand(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"), limits={"calls_per_hour": 3000})
-    journal = project.repo / ".git" / "ralphy" / "journal.jsonl"
-    journal.parent.mkdir()
-    runs = [{"ev": "run", "feature": "other", "at": NOON - 1000 + n / 10, "run": f"r{n}"} for n in range(3000)]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in runs))
-
-    ended = project.loop(clock=lambda: NOON, waits=False)
-
-    assert (ended.code, ended.runs) == (ExitCode.LIMITED, [])
-    assert "calls_per_hour (3000" in ended.rest.reason
-    assert isinstance(ended.rest, d.Wait) and ended.rest.until == NOON - 1000 + HOUR
-
-
 class Clocks:
     """A wall clock that jumps at the first look in a wait, and a steady one that goes on with each such look."""
 
@@ -238,53 +219,6 @@ def test_a_clock_that_was_set_back_before_a_restart_lengthens_no_wait_beyond_its
 
     assert project.outcomes()[:2] == [("US-001", "limited"), ("US-001", "succeeded")]
     assert clocks.steady_at - 50.0 <= HOUR + 3000.0
-
-
-@pytest.fixture
-def shift_clock(tmp_path: Path) -> Callable[[str], None]:
-    """Sets the wall clock of the processes that are started with `faked`: `shift_clock("-8h")`."""
-    file = tmp_path / "faketime"
-    file.write_text("+0\n")
-
-    def shift(by: str) -> None:
-        file.with_suffix(".new").write_text(f"{by}\n")
-        file.with_suffix(".new").replace(file)
-
-    return shift
-
-
-def faked(project: Project, tmp_path: Path) -> subprocess.Popen[str]:
-    env = {**project.env, "LD_PRELOAD": str(FAKETIME), "FAKETIME_TIMESTAMP_FILE": str(tmp_path / "faketime"),
-           "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": str(ROOT)}  # fmt: skip
-    words = [sys.executable, "-P", "-m", "ralphy", "loop", "--max-iterations", "2"]
-    return subprocess.Popen(words, cwd=project.repo, env=env, start_new_session=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")  # fmt: skip
-
-
-def await_ends(project: Project, number: int) -> None:
-    """Until so many runs have ended."""
-    deadline = time.monotonic() + PATIENCE_S
-    while len(project.journal("end")) < number:
-        assert time.monotonic() < deadline, "the run did not end"
-        time.sleep(0.02)
-
-
-@needs_faketime
-@pytest.mark.soak
-@pytest.mark.fault("C1")
-@pytest.mark.parametrize(("shift", "resets_in_s"), [("-8h", 2), ("+8h", 3600)])
-def test_the_wall_clock_of_a_waiting_ralphy_jumps(
-    tmp_path: Path, shift_clock: Callable[[str], None], shift: str, resets_in_s: int
-) -> None:
-    project = limited(tmp_path, {"limit": {"resets_in_s": resets_in_s}}, works())
-    with faked(project, tmp_path) as process:
-        await_ends(project, 1)
-        shift_clock(shift)
-        _, said = process.communicate(timeout=PATIENCE_S)  # and not for an hour, or eight
-
-    assert process.returncode == ExitCode.BUDGET, said
-    assert project.outcomes() == [("US-001", "limited"), ("US-001", "succeeded")]
-    assert project.landed() == ["login/US-001"]
 
 
 @pytest.mark.fault("C3")
