@@ -121,15 +121,19 @@ def test_a_story_that_used_its_attempts_has_failed_says_why_and_blocks_its_depen
 @pytest.mark.fault("N1", "N2")
 def test_neither_a_usage_limit_nor_a_passing_trouble_uses_an_attempt_and_each_is_waited_for(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
-    limited = {"limit": {"resets_at": int(NOON) + 3600}}
+    limited = works(limit={"resets_at": int(NOON) + 3600})
     project.play(stories={"US-001": [limited, {**breaks(), "error": "overloaded"}, {"error": "server"}, works()]})
+    assert project.loop(clock=lambda: NOON, waits=False).code == ExitCode.LIMITED
+    (kept,) = project.refs("refs/ralphy/login/US-001")
+    assert project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
+    assert project.loop(clock=lambda: NOON, waits=False).runs == []
 
-    ended = project.loop(clock=leaping(step_s=2000.0), agents=4)
+    ended = project.loop(clock=leaping(step_s=2000.0), agents=3)
 
     outcomes = ["limited", "transient", "transient", "succeeded"]
     assert [outcome for _, outcome in project.outcomes()][:4] == outcomes
     assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "1"
-    assert ended.runs == ["US-001"] * 4
+    assert ended.runs == ["US-001"] * 3
     assert project.journal("run")[1]["at"] >= NOON + 3600
     assert project.read("progress.txt").count("## [") == 1
     assert_clean(project)
@@ -141,20 +145,6 @@ def test_the_pause_after_trouble_is_as_long_as_the_settings_say(tmp_path: Path) 
     with open_feature(project.repo, project.path, project.env) as w:
         wait = next_try(w, Outcome.TRANSIENT, result)["retry_at"] - w.clock()
     assert 2600 < wait < 3400
-
-
-def test_a_limit_is_not_waited_for_when_told_so_and_what_was_done_is_kept_under_a_ref(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.play(stories={"US-001": [works(limit={"resets_in_s": 3600})]})
-
-    ended = project.loop(waits=False)
-
-    assert ended.code == ExitCode.LIMITED
-    (kept,) = project.refs("refs/ralphy/login/US-001")
-    assert project.git("show", f"{kept}:src/us_001.py") == "WORKS = 1"
-    assert "src/us_001.py" not in project.code_files()
-    assert project.loop(waits=False).runs == []
-    assert_clean(project)
 
 
 @pytest.mark.fault("N3")

@@ -23,6 +23,7 @@ def hands_in(stories: Any, spec: str = SPEC, **more: Any) -> dict[str, Any]:
 
 
 GOOD = hands_in({"userStories": [{"id": "US-001", "title": "Sign in"}]})
+SOUNDS_DONE = {**GOOD, "say": "SPEC.md is finished, and verified.", "exit_signal": None}
 BAD = hands_in({"userStories": [{"id": "US-001", "title": "Sign in", "dependsOn": ["US-009"]}]})
 
 
@@ -37,7 +38,7 @@ DRAFTS = [
 def test_what_is_not_valid_is_mended_three_times_at_the_most_and_never_becomes_an_artifact(tmp_path: Path) -> None:
     """A limit in the step uses none of these chances."""
     project = build(tmp_path)
-    project.play(spec=[{"limit": {"resets_in_s": 3600}}, *DRAFTS, GOOD])
+    project.play(spec=[{"limit": {"resets_in_s": 3600}}, *DRAFTS, SOUNDS_DONE])
     assert project.loop(waits=False).code == ExitCode.LIMITED
 
     ended = project.loop(clock=lambda: 4_000_000_000.0)
@@ -74,14 +75,6 @@ def test_a_specification_that_is_not_finished_is_no_artifact_and_is_finished_by_
     told = project.prompts("spec")[2]
     assert "EXIT_SIGNAL is missing" in told and "finish the work and report" in told
     assert "unfinished/ in the outbox" in told
-
-
-def test_a_specification_without_an_exit_signal_whose_text_sounds_done_is_taken(tmp_path: Path) -> None:
-    project = build(tmp_path, gates={"spec": "human"})
-    project.play(spec=[{**GOOD, "say": "SPEC.md is finished, and verified.", "exit_signal": None}])
-
-    assert project.loop().runs == ["spec"]
-    assert project.read("SPEC.md") == SPEC
 
 
 def test_a_spec_that_a_person_wrote_is_kept_and_stories_that_claim_to_be_done_are_pending(tmp_path: Path) -> None:

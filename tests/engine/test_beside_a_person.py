@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.engine.building import Project, assert_clean, breaks, build, drive, person, story, works
-from tests.engine.driver import KILLED
-from tests.sampling import sampled
+from tests.engine.building import Project, assert_clean, breaks, build, person, story, works
 
 
 def during(tmp_path: Path, script: str) -> Project:
@@ -115,26 +111,6 @@ def test_a_document_and_a_story_of_a_person_during_a_run_are_committed_as_theirs
     assert project.trailer("Ralphy-Event", commit) == "adopted login"
     assert project.landed() == ["login/US-001", "login/US-002"]
     assert_clean(project)
-
-
-@pytest.mark.parametrize(
-    "does",
-    sampled(["git switch --quiet -c mine", "git commit -q --allow-empty -m mine", "git switch --quiet ralph/login"],
-            "git switch --quiet ralph/login"),
-)  # fmt: skip
-def test_a_night_that_died_goes_on_wherever_the_person_is_now(tmp_path: Path, does: str) -> None:
-    project = build(tmp_path, story("US-001"))
-    assert drive(project, "die", "agent_ended", "1") == KILLED
-    project.git(*does.split()[1:])
-    stands_on = project.git("rev-parse", "--abbrev-ref", "HEAD")
-    (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
-
-    assert project.loop(agents=1).runs == ["US-001"]
-
-    assert project.landed() == ["login/US-001"]
-    assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands_on
-    assert project.git("status", "--porcelain") == "?? src/mine.py"
-    assert "src/mine.py" not in project.code_files()
 
 
 def test_a_person_who_merges_the_unfinished_work_elsewhere_does_not_begin_it_again(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
+from tests.cli.conftest import Call
 from tests.engine.building import Act, Project, assert_clean, breaks, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
@@ -29,28 +28,22 @@ def stuck(tmp_path: Path) -> Project:
     return project
 
 
-def status(project: Project) -> dict[str, Any]:
-    """What `status --json` says."""
-    with project.start("status", "--json", stdout=subprocess.PIPE) as process:
-        printed, _ = process.communicate()
-    found: dict[str, Any] = json.loads(printed)
-    return found
-
-
-def test_an_agent_that_changes_nothing_ends_the_loop_before_its_attempts_are_used(stuck: Project) -> None:
+def test_an_agent_that_changes_nothing_ends_the_loop_before_its_attempts_are_used(
+    stuck: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
     found = stuck.story("US-001")
     assert (found["status"], found["execution"]["attempts"]) == ("pending", 2)
     assert_clean(stuck)
     ended = stuck.loop()
     assert (ended.code, ended.runs) == (ExitCode.BREAKER_OPEN, [])
     assert "no_progress" in ended.rest.reason and "nothing changed" in ended.rest.reason
-    value = status(stuck)
+    value = Call(stuck.repo, capfd).json("status")[1]
     assert value["circuit_breaker"] == {"state": "OPEN", "attempts": 2, "last_trigger": "no_progress"}
     assert (value["status"], value["next"]) == ("stopped", ended.rest.reason)
     assert value["waiting_until"]
 
 
-def test_a_person_resets_it_and_the_story_lands(stuck: Project) -> None:
+def test_a_person_resets_it_and_the_story_lands(stuck: Project, capfd: pytest.CaptureFixture[str]) -> None:
     assert stuck.call("reset-circuit")[0] == 0
     stuck.play(stories={"US-001": [works()]})
 
@@ -58,7 +51,7 @@ def test_a_person_resets_it_and_the_story_lands(stuck: Project) -> None:
 
     assert (ended.code, stuck.landed()) == (ExitCode.WAITING, ["login/US-001"])
     assert stuck.trailer("Ralphy-Attempt", stuck.commit_of("US-001")) == "3"
-    assert status(stuck)["circuit_breaker"]["state"] == "CLOSED"
+    assert Call(stuck.repo, capfd).json("status")[1]["circuit_breaker"]["state"] == "CLOSED"
 
 
 def test_a_loop_can_reset_it_first_and_choose_its_safety_level(stuck: Project) -> None:
@@ -135,7 +128,9 @@ def test_new_files_that_git_does_not_know_are_progress(tmp_path: Path) -> None:
     assert project.landed() == ["login/US-001"]
 
 
-def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -> None:
+def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 9}, breaker={"no_progress": 2})
     project.play(stories={"US-001": [LAZY]})
     assert drive(project, "die", "agent_ended", "1") == KILLED
@@ -144,4 +139,5 @@ def test_runs_that_ralphy_did_not_live_to_judge_do_not_open_it(tmp_path: Path) -
 
     assert [outcome for _, outcome in project.outcomes()] == ["died", "rejected"]
     assert ended.code == ExitCode.BUDGET
-    assert status(project)["circuit_breaker"] == {"state": "CLOSED", "attempts": 1, "last_trigger": None}
+    breaker = Call(project.repo, capfd).json("status")[1]["circuit_breaker"]
+    assert breaker == {"state": "CLOSED", "attempts": 1, "last_trigger": None}

@@ -155,14 +155,6 @@ def test_an_answer_reopens_the_story_and_is_told_to_its_next_attempt(asked: Proj
     assert_clean(asked)
 
 
-def test_yes_does_not_complete_a_story_that_failed(asked: Project) -> None:
-    asked.write("QUESTIONS.md", asked.read("QUESTIONS.md").rstrip() + " yes\n")
-
-    assert asked.loop(agents=1).runs == ["US-001"]
-
-    assert "accepted" not in asked.story("US-001")["evidence"]
-
-
 def test_a_reset_takes_the_question_back(asked: Project) -> None:
     assert asked.call("reset", "login")[0] == ExitCode.DONE
 

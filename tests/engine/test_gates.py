@@ -179,26 +179,6 @@ def test_remarks_and_a_prd_edited_before_the_approval_make_the_spec_again(waitin
     assert waiting.loop(agents=1).runs == ["US-001"]
 
 
-@pytest.mark.parametrize("policy", sampled(["human", "auto"], "auto"))
-def test_a_spec_that_comes_again_after_a_rejection_waits_for_a_person(tmp_path: Path, policy: str) -> None:
-    """Approved, edited, rejected with remarks; then the agent hands in the approved bytes once more."""
-    project = build(tmp_path, gates={"spec": policy, "qa": "human"}, limits={"max_iterations": 2})
-    stories = '{"userStories": [{"id": "US-001", "title": "Sign in"}]}'
-    project.play(spec=[{"outbox": {"SPEC.md": "# The one\n", "stories.json": stories}}])
-    project.loop(last_step="spec")
-    if policy == "human":
-        project.approve()
-    project.loop(runs=2)
-    project.write("SPEC.md", "# Another\n")
-    project.write("REJECTED", "back to the drawing board")
-
-    ended = project.loop()
-
-    assert project.read("SPEC.md") == "# The one\n"
-    assert (ended.runs, ended.code) == (["spec"], ExitCode.WAITING)
-    assert "the same as before its rejection" in ended.rest.reason
-
-
 @pytest.mark.fault("M3")
 def test_an_empty_rejected_beats_approved_and_ends_the_feature_until_the_spec_is_edited(waiting: Project) -> None:
     waiting.approve()

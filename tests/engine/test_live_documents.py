@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
-from ralphy.engine.feature.excluded_folder import exclude, unexclude
+from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.live_documents import (
     Edits,
     Laid,
@@ -106,18 +106,6 @@ def test_an_edit_is_found_on_every_branch(project: Project) -> None:
     assert edits(project).files == {"SPEC.md": b"# Mine\n"}
 
 
-def test_before_there_is_a_branch_all_that_the_folder_holds_is_an_edit(project: Project) -> None:
-    project.git("branch", "--quiet", "-D", project.branch)
-    project.write("prd.json", plan(completed()))
-    with opened(project) as w:
-        unexclude(w.repository, w.feature)
-        (w.repository.checkout_dir / "documents-login.json").unlink()
-        found = edited(w, "")
-        taken = merge_edits(w, "", found, {})
-    assert taken.adoption.keys() == DOCUMENTS.keys()
-    assert taken.adoption["prd.json"].decode() == plan(completed())
-
-
 def test_an_edit_goes_below_what_is_landed_at_the_same_time(project: Project) -> None:
     edit(project, title="Mine")
     project.write("progress.txt", "# Progress\nmine\n")
@@ -143,15 +131,6 @@ def test_a_text_that_both_changed_is_set_aside_and_said(project: Project) -> Non
     assert taken.files == {"SPEC.md": b"# New\n"}
     assert taken.messages == ("SPEC.md: your version and Ralphy's cannot be merged; yours is in .ralphy/set-aside",)
     assert project.set_aside() == ["SPEC.md"]
-
-
-def test_an_editor_that_was_open_does_not_undo_what_landed(project: Project) -> None:
-    old = project.read("prd.json")
-    advance(project, {"prd.json": plan(completed(), pending("US-002"), pending("FIX-1-1"))})
-    laid(project)
-    project.write("prd.json", old.replace("Story US-002", "Mine"))
-    adopted(project)
-    assert project.read("prd.json") == plan(completed(), pending("US-002", title="Mine"), pending("FIX-1-1"))
 
 
 def test_new_documents_are_edits_and_what_git_ignores_is_none(project: Project) -> None:
@@ -218,21 +197,16 @@ def test_an_edit_at_an_old_commit_is_merged_with_what_came_since(project: Projec
     assert not edits(project)
 
 
-@pytest.mark.parametrize("back", ["HEAD~1", "HEAD~2"])
-def test_a_reset_of_the_branch_is_no_edit(project: Project, back: str) -> None:
-    advance(project, {"prd.json": DONE})
-    advance(project, {"SPEC.md": "# Newer\n"})
+def test_a_reset_amending_and_rebasing_are_no_edits(project: Project) -> None:
+    for text in ("# New\n", "# Newer\n"):
+        advance(project, {"prd.json": DONE, "SPEC.md": text})
     laid(project)
+    project.git("commit", "--quiet", "--allow-empty", "-m", "ahead")
     project.git("switch", "--quiet", project.branch)
-    project.git("reset", "--quiet", "--hard", back)
+    project.git("reset", "--quiet", "--hard", "HEAD~2")
     assert not edits(project)
     laid(project)
     assert status(project) == ""
-
-
-def test_amending_and_rebasing_are_no_edits(project: Project) -> None:
-    project.git("commit", "--quiet", "--allow-empty", "-m", "ahead")
-    project.git("switch", "--quiet", project.branch)
     project.write("SPEC.md", "# Mine\n")
     project.git("commit", "--quiet", "--amend", "--all", "--no-edit")
     assert not edits(project)
@@ -332,18 +306,6 @@ def test_an_edit_of_the_last_moment_is_put_back(tmp_path: Path) -> None:
 
     assert not replace_if(path, b"new", is_expected)
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("SPEC.md", "mine")]
-
-
-def test_the_exclusion_is_one_line_among_others(project: Project) -> None:
-    file = project.repo / ".git" / "info" / "exclude"
-    file.write_text("*.mine")
-    for _ in range(2):
-        with opened(project) as w:
-            exclude(w.repository, f"{w.feature.path}/")
-    assert file.read_text() == "*.mine\n/docs/features/login/\n"
-    with opened(project) as w:
-        unexclude(w.repository, w.feature)
-    assert file.read_text() == "*.mine\n"
 
 
 def test_a_stash_on_the_branch_is_no_edit_and_its_return_is_one(project: Project) -> None:

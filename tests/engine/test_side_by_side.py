@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
+from tests.cli.conftest import Call
 from tests.conftest import is_gone
 from tests.engine.building import PATIENCE_S, Project, assert_clean, build, person, story, works
 
@@ -56,16 +56,6 @@ def test_stories_are_worked_on_at_the_same_time_for_no_dollar_twice_and_land_as_
     assert_clean(project)
 
 
-def test_stories_that_name_the_same_file_are_worked_on_one_after_the_other(tmp_path: Path) -> None:
-    project = build(tmp_path, *stories(2, files=["src/shared.py"]), lanes={"jobs": 2})
-    project.play(stories={"*": [{"append": {"src/shared.py": "MORE = 1\n"}}]})
-
-    project.loop(agents=2)
-
-    assert [run["lane"] for run in project.journal("run") if run.get("story")] == ["1", "1"]
-    assert project.code("src/shared.py") == "MORE = 1\nMORE = 1\n"
-
-
 @pytest.mark.usefixtures("sandbox")
 def test_a_person_commits_and_edits_while_two_are_at_work(tmp_path: Path) -> None:
     ids = ["US-001", "US-002"]
@@ -99,16 +89,6 @@ def until(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-def test_no_more_runs_begin_than_the_budget_of_runs_has(tmp_path: Path) -> None:
-    project = build(tmp_path, *stories(5), lanes={"jobs": 4}, limits={"max_iterations": 3})
-
-    ended = project.loop()
-
-    assert ended.code == ExitCode.BUDGET
-    assert len(project.journal("run")) == 3
-    assert len(project.landed()) == 3
-
-
 def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str], list[int]]:
     """A loop whose agents all have worked and hang now, and their pids; later runs of the stories work."""
     place = project.repo.parent / "hanging"
@@ -120,20 +100,14 @@ def hanging(project: Project, ids: Sequence[str]) -> tuple[subprocess.Popen[str]
     return process, [int(path.read_text(encoding="utf-8")) for path in map(place.joinpath, ids)]
 
 
-def status_of(project: Project) -> dict[str, Any]:
-    with project.start("status", "login", "--json", stdout=subprocess.PIPE) as process:
-        printed, _ = process.communicate(timeout=PATIENCE_S)
-    found: dict[str, Any] = json.loads(printed)
-    return found
-
-
 @pytest.mark.fault("P4")
-def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path) -> None:
+def test_a_signal_ends_all_agents_and_costs_no_attempt(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     project = build(tmp_path, *stories(2))
     process, agents = hanging(project, ["US-001", "US-002"])
 
-    assert "US-001, US-002 in progress" in status_of(project)["next"]
-    assert sorted(status_of(project)["in_work"]) == ["US-001", "US-002"]
+    status = Call(project.repo, capfd).json("status")[1]
+    assert "US-001, US-002 in progress" in status["next"]
+    assert sorted(status["in_work"]) == ["US-001", "US-002"]
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=PATIENCE_S)
 

@@ -12,18 +12,6 @@ from tests.engine.building import Project, assert_clean, build, story, works
 from tests.engine.nights import played_once
 
 
-def test_dependencies_come_first_then_the_lowest_priority_number_then_the_order_of_the_file(tmp_path: Path) -> None:
-    stories = [story("A", priority=2), story("B", dependencies=["A"]), story("C"), story("E", passes=True), story("F")]
-    project = build(tmp_path, *stories)
-
-    assert project.loop(agents=4).runs == ["C", "F", "A", "B"]
-
-    assert "login/E" not in project.landed()
-    assert (project.story("B")["dependsOn"], project.story("B").get("dependencies")) == (["A"], None)
-    first = project.git("log", "--reverse", "--format=%H", f"main..{project.branch}").split()[0]
-    assert '"dependencies"' not in project.git("show", f"{first}:docs/features/login/prd.json")
-
-
 @played_once
 def two(tmp_path: Path) -> Project:
     """Two stories, both done; the second one's agent commits by itself."""
@@ -83,18 +71,6 @@ def test_learnings_and_commits_stand_in_the_progress_log_and_in_their_storys_doc
     assert named(two.branch) == [first[:10], second[:10]]
     entry = two.read("progress.txt").split("## [")[2]
     assert two.trailer("Ralphy-Run", second) in entry and f"Commit: {second[:10]}\n" in entry
-
-
-def test_the_scenario_in_the_checkout_is_played_in_its_order(tmp_path: Path) -> None:
-    project = build(tmp_path, story("US-001"))
-    project.env = {name: value for name, value in project.env.items() if not name.startswith("RALPHY_REHEARSAL")}
-    project.play(stories={"US-001": [{"error": "overloaded"}, works()]})
-    (project.repo / ".ralphy" / ".gitignore").write_text("*\n")
-    project.scenario.rename(project.repo / ".ralphy" / "rehearsal.json")
-
-    assert project.loop(agents=2).runs == ["US-001", "US-001"]
-
-    assert project.code("src/us_001.py") == "WORKS = 1\n"
 
 
 def test_the_branch_is_the_one_that_the_prd_names_and_unknown_fields_survive(tmp_path: Path) -> None:

@@ -229,16 +229,18 @@ OUTSIDE = {
 def test_what_changed_outside_of_the_lane_during_a_run_is_said_and_flagged(tmp_path: Path) -> None:
     """Without a sandbox the agent is the user: it cannot be told from the person, and nothing is put back."""
     commands = [command.format(repo=tmp_path / "repo") for command, _ in OUTSIDE.values()]
-    project, before = owned(tmp_path, *(works(run=sh(command)) for command in commands))
+    project, before = owned(tmp_path, works(run=sh(*commands)))
 
-    ended = project.loop(agents=len(OUTSIDE) + 1)
+    ended = project.loop(agents=2)
 
     found = " ".join(changed(before, world_of(project)))
-    for number, (_, path) in enumerate(OUTSIDE.values(), start=1):
+    warnings = " ".join(project.story("US-001")["evidence"]["warnings"])
+    paths = [path for _, path in OUTSIDE.values()]
+    assert f"{', '.join(paths)}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
+    for path in paths:
         assert path.removeprefix(".git/").removeprefix("refs/") in found
-        assert f"{path}: changed during the run, by you or, without a sandbox, by the agent" in ended.text
-        assert path in " ".join(project.story(f"US-00{number}")["evidence"]["warnings"])
-    assert len(project.landed()) == len(OUTSIDE) + 1
+        assert path in warnings
+    assert project.landed() == ["login/US-001", "login/US-002"]
 
 
 @pytest.mark.fault("G16")

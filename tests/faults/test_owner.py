@@ -9,69 +9,31 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ralphy.errors import ExitCode
 from ralphy.git import move_refs
-from tests.engine.building import (
-    ONE_RUN,
-    PATIENCE_S,
-    PRD_MD,
-    Project,
-    assert_clean,
-    beside,
-    build,
-    reports,
-    story,
-    works,
-)
+from tests.engine.building import ONE_RUN, PATIENCE_S, PRD_MD, assert_clean, beside, build, story
+from tests.engine.test_interruptions import Scene
 from tests.faults.conftest import Ralphy
 from tests.sampling import sampled
 
 
-class Held:
-    """A loop whose agent hangs with its work done; `pid` is the loop's."""
-
-    def __init__(self, project: Project, pipe: Path) -> None:
-        os.mkfifo(pipe)
-        tell = ["sh", "-c", f"echo > {pipe}"]
-        project.play(stories={"US-001": [works(run=[tell], hang=True), works()], "*": [works()]}, qa=[reports()])
-        self.project = project
-        self.process = project.start("loop", "login")
-        self.pid = self.process.pid
-        with pipe.open() as reader:  # until the agent writes
-            reader.read()
-
-    def end(self, number: int) -> None:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=PATIENCE_S)
-
-
-@pytest.fixture
-def held(tmp_path: Path) -> Iterator[Held]:
-    project = build(tmp_path, story("US-001"))
-    found = Held(project, tmp_path / "pipe")
-    yield found
-    if found.process.poll() is None:
-        os.kill(found.pid, signal.SIGCONT)
-        found.end(signal.SIGKILL)
-
-
 @pytest.mark.fault("M1", "M2")
 def test_a_checkout_has_one_ralphy_until_that_is_killed_and_another_worktree_its_own(
-    held: Held, tmp_path: Path, ralphy: Ralphy
+    tmp_path: Path, ralphy: Ralphy
 ) -> None:
-    project = held.project
+    scene = Scene(tmp_path)
+    project, holder = scene.project, scene.begin()
     (project.repo / "docs/features/logout").mkdir()
     (project.repo / "docs/features/logout/PRD.md").write_text(PRD_MD)
     for name in ("login", "logout"):
-        os.kill(held.pid, signal.SIGSTOP if name == "logout" else signal.SIGCONT)  # it holds its checkout still
+        os.kill(holder.pid, signal.SIGSTOP if name == "logout" else signal.SIGCONT)  # it holds its checkout still
         code, said = ralphy(project, "loop", name)
         assert code == ExitCode.CONFLICT
-        assert f"pid {held.pid}" in said and "feature login" in said
+        assert f"pid {holder.pid}" in said and "feature login" in said
     other = beside(project, tmp_path / "other")
     (other.repo / "docs/features/mail").mkdir(parents=True)
     (other.repo / "docs/features/mail/PRD.md").write_text(PRD_MD)
@@ -81,7 +43,7 @@ def test_a_checkout_has_one_ralphy_until_that_is_killed_and_another_worktree_its
     assert code == ExitCode.DONE, said
     assert (other.repo / "docs/features/mail/SPEC.md").exists()
     shutil.rmtree(project.repo / "docs/features/logout")
-    held.end(signal.SIGKILL)
+    scene.end(holder, signal.SIGKILL)
     assert project.loop(agents=1).runs == ["US-001"]
     assert project.landed() == ["login/US-001"]
     assert_clean(project)

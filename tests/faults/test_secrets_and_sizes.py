@@ -29,15 +29,19 @@ def everything_written(project: Project) -> str:
 
 TOKEN = "Zq9-" + noise(24)
 BASIC = base64.b64encode(f"me:{TOKEN}".encode()).decode()
-CLEAN = {"src/{{slug}}.py": "WORKS = 2\n", "src/settings.py": "KEY = ''\n"}
+CLEAN = {"src/{{slug}}.py": "WORKS = 2\n", "src/settings.py": "KEY = ''\n", "src/basic.py": "AUTH = ''\n"}
 REVIEW = "---\nverdict: pass\nfindings: []\n---\n# Review\n"
 # Where an agent leaves what must not be committed, and how it is said.
 LEFT = {
-    "US-001": ("src/settings.py", f'# settings\nKEY = "{KEY}"\n', "src/settings.py:2 holds an Anthropic key (sk-a…"),
-    "US-002": (f"src/{KEY}.txt", "harmless\n", "src/[redacted: an Anthropic key].txt holds an Anthropic key"),
-    "US-003": (f"src/{SLACK}/notes.txt", "harmless\n", "/notes.txt holds a Slack token"),
-    "US-004": (f"src/{TOKEN}.txt", "harmless\n", "src/[redacted DEPLOY_TOKEN].txt holds the value of"),
-    "US-005": ("src/settings.py", f"AUTH = 'Basic {BASIC}'\n", "src/settings.py:1 holds the value of DEPLOY_TOKEN"),
+    "US-001": {
+        "src/settings.py": (f'# settings\nKEY = "{KEY}"\n', "src/settings.py:2 holds an Anthropic key (sk-a…"),
+        f"src/{KEY}.txt": ("harmless\n", "src/[redacted: an Anthropic key].txt holds an Anthropic key"),
+        f"src/{SLACK}/notes.txt": ("harmless\n", "/notes.txt holds a Slack token"),
+    },
+    "US-002": {
+        f"src/{TOKEN}.txt": ("harmless\n", "src/[redacted DEPLOY_TOKEN].txt holds the value of"),
+        "src/basic.py": (f"AUTH = 'Basic {BASIC}'\n", "src/basic.py:1 holds the value of DEPLOY_TOKEN"),
+    },
 }
 
 
@@ -46,23 +50,24 @@ LEFT = {
 def test_a_key_in_code_a_name_a_document_or_a_log_rejects_the_attempt_or_is_redacted_and_stands_nowhere(
     tmp_path: Path,
 ) -> None:
-    project = build(tmp_path, *map(story, [*LEFT, "US-006"]), agent={"command": AGENT, "env": ["DEPLOY_TOKEN"]})
+    names = [*LEFT, "US-003"]
+    project = build(tmp_path, *map(story, names), agent={"command": AGENT, "env": ["DEPLOY_TOKEN"]})
     project.env["DEPLOY_TOKEN"] = TOKEN
-    mends = {name: {"write": CLEAN, **({} if path == "src/settings.py" else {"delete": [path]})}
-             for name, (path, _, _) in LEFT.items()}  # fmt: skip
-    acts = {name: [works(write={"src/{{slug}}.py": "W = 1\n", path: text}), mends[name]]
-            for name, (path, text, _) in LEFT.items()}  # fmt: skip
+    acts = {name: [works(write={"src/{{slug}}.py": "W = 1\n", **{path: text for path, (text, _) in left.items()}}),
+                   {"write": CLEAN, "delete": [path for path in left if path.endswith(".txt")]}]
+            for name, left in LEFT.items()}  # fmt: skip
     tells = {"learnings": f"deploy with {TOKEN}", "say": f"I used {TOKEN} and {SLACK}"}
     reviews = [{"outbox": {"QA_REPORT.md": text}} for text in (f"{REVIEW}{KEY}\n", REVIEW)]
-    project.play(stories={**acts, "US-006": [works(**tells)]}, qa=reviews)
+    project.play(stories={**acts, "US-003": [works(**tells)]}, qa=reviews)
 
     ended = project.loop()
 
-    assert project.landed() == [f"login/{name}" for name in [*LEFT, "US-006"]]
-    assert ended.runs == [*(name for name in LEFT for _ in range(2)), "US-006", "qa", "qa"]
-    for name, (_, _, said) in LEFT.items():
-        assert said in ended.text
-        assert said.partition(" (")[0] in project.prompts(name)[1]
+    assert project.landed() == [f"login/{name}" for name in names]
+    assert ended.runs == [*(name for name in LEFT for _ in range(2)), "US-003", "qa", "qa"]
+    for name, left in LEFT.items():
+        for _, said in left.values():
+            assert said in ended.text
+            assert said.partition(" (")[0] in project.prompts(name)[1]
     written = ended.text + everything_written(project) + project.git("ls-tree", "-r", "--name-only", project.branch)
     assert [line for line in written.splitlines() if any(value in line for value in (KEY, SLACK, TOKEN, BASIC))] == []
     assert "[redacted DEPLOY_TOKEN]" in project.read("progress.txt")

@@ -88,13 +88,6 @@ def test_an_agent_that_never_starts_is_ended_in_time_and_uses_no_attempt(
     assert goes_on(project) == "1"
 
 
-def test_a_run_that_ends_before_its_background_work_is_not_judged_by_what_it_reported(tmp_path: Path) -> None:
-    """The tree is green and the report complete, but the rest of the story was still to come."""
-    project, _ = troubled(tmp_path, works(background={"seconds": 600}), timeouts={"agent": 6})
-    assert project.outcomes()[:2] == [("US-001", "timed_out"), ("US-001", "succeeded")]
-    assert project.trailer("Ralphy-Attempt", project.commit_of("US-001")) == "2"
-
-
 @pytest.mark.fault("P12")
 def test_a_tool_that_is_silent_for_longer_than_an_agent_may_be_is_not_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
