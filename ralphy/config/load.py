@@ -62,7 +62,7 @@ def load(
     """
     defaults = {name: Value(field.default, "default") for name, field in all_fields().items()}
     user, project, feature = (
-        _file_layer(path, _shown(path, repo)) if path else Layer({})
+        _file_layer(path, _relative(path, repo)) if path else Layer({})
         for path in (user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
     )
     layers = [user, project, feature, _env_layer(env), _flag_layer(flags)]
@@ -145,7 +145,7 @@ def _feature_file(repo: Path, feature_dir: Path | None) -> Path | None:
     return feature_dir / ".ralphy" / "config.yaml" if feature_dir is not None and feature_dir != repo else None
 
 
-def _shown(path: Path, repo: Path) -> str:
+def _relative(path: Path, repo: Path) -> str:
     return str(path.relative_to(repo)) if path.is_relative_to(repo) else str(path)
 
 

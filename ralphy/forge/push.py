@@ -195,17 +195,17 @@ def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyE
     if rejected["by"] and _could_not_store(why, answer.err):
         hint = "the remote's disk may be full or read-only; fix it, then rerun"
         what = f"the remote could not store the push of {branch}"
-        return EnvironmentProblem(_told(git, answer.err, what), where=redacted_line(url, git.env), hint=hint)
+        return EnvironmentProblem(_explained(git, answer.err, what), where=redacted_line(url, git.env), hint=hint)
     if rejected["by"]:
         why = f"it {_TOO_BIG}" if _TOO_BIG in answer.err else why
         hint = "the forge's rules reject this branch; change them, or branchName in prd.json"
-        what = _told(git, answer.err, f"the push of {branch} was refused: {why}", is_whole=True)
+        what = _explained(git, answer.err, f"the push of {branch} was refused: {why}", is_whole=True)
         return Conflict(what, where=redacted_line(url, git.env), hint=hint)
     hint = f"check them (git fetch; git log ..origin/{branch}); Ralphy never forces a push"
     return Conflict(f"{branch} has other commits on the remote: {why}", where=redacted_line(url, git.env), hint=hint)
 
 
-def _told(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -> str:
+def _explained(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -> str:
     """A sentence with what git says, unless it `is_whole`, and with every line that the remote says, each by itself."""
     rows = err.splitlines()
     remote = [row.removeprefix(_REMOTE) for row in rows if row.startswith(_REMOTE)]
@@ -224,7 +224,7 @@ def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
     if answer.timed_out:
         what = f"no answer within {git.timeout_s:g} s"
         return EnvironmentProblem(what, where=where, hint="check the network, then rerun")
-    what = _told(git, answer.err) or f"git ended with {answer.returncode} and no message"
+    what = _explained(git, answer.err) or f"git ended with {answer.returncode} and no message"
     if _NO_ACCESS.search(answer.err):
         return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
     return EnvironmentProblem(what, where=where, hint="see what Git itself says: git ls-remote")
