@@ -22,10 +22,10 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
     context = click.get_current_context().find_root()
     for word in words:
         group = context.command
-        found = group.get_command(context, word) if isinstance(group, click.Group) and word else None
-        if found is None:
+        subcommand = group.get_command(context, word) if isinstance(group, click.Group) and word else None
+        if subcommand is None:
             raise NotFound(f"no command {' '.join(words)!r}", hint=_meant(context, word))
-        context = click.Context(found, info_name=word, parent=context)
+        context = click.Context(subcommand, info_name=word, parent=context)
     text = context.get_help()
     if call.output.as_json:
         return call.output.answer("help", "", text=text)

@@ -28,10 +28,10 @@ def is_github(env: Mapping[str, str]) -> bool:
 
 def annotation(level: str, text: str, where: str = "", title: str = "") -> str:
     """A line that GitHub shows beside the file; `where` is a path, or path:line."""
-    found = _WHERE.fullmatch(where)
-    named = {"file": found[1] if found else where, "line": found[2] if found else "", "title": title}
-    said = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in named.items() if value)
-    return f"::{level}{' ' if said else ''}{said}::{_escaped(text, _IN_TEXT)}"
+    match = _WHERE.fullmatch(where)
+    named = {"file": match[1] if match else where, "line": match[2] if match else "", "title": title}
+    properties = ",".join(f"{name}={_escaped(value, _IN_PROPERTY)}" for name, value in named.items() if value)
+    return f"::{level}{' ' if properties else ''}{properties}::{_escaped(text, _IN_TEXT)}"
 
 
 def _escaped(text: str, signs: Mapping[str, str]) -> str:
@@ -67,18 +67,18 @@ def _commit_as(author: str) -> None:
 def flags_of(config: Config) -> dict[str, object]:
     """The settings that the profile stands for. Limits only become lower, labels and reviewers only more."""
     ci, limits = config.ci, config.limits
-    found: dict[str, object] = {
+    flags: dict[str, object] = {
         "limits.max_iterations": min(limits.max_iterations, ci.max_tasks),
         "timeouts.agent": min(config.timeouts.agent, ci.max_healing_time),
         "pr.labels": list(dict.fromkeys([*config.pr.labels, *ci.labels])),
         "pr.reviewers": list(dict.fromkeys([*config.pr.reviewers, *ci.reviewers])),
     }
     if ci.branch_prefix:
-        found["git.branch_prefix"] = ci.branch_prefix
+        flags["git.branch_prefix"] = ci.branch_prefix
     if ci.auto_merge:
-        found["pr.auto_merge"] = True
+        flags["pr.auto_merge"] = True
     if ci.auto_approve:
-        found |= {"gates.spec": "auto", "gates.qa": "auto"}
+        flags |= {"gates.spec": "auto", "gates.qa": "auto"}
     if ci.auto_approve and not ci.answers:  # those are given first; what they leave open waits
-        found["gates.clarify"] = "auto"
-    return found
+        flags["gates.clarify"] = "auto"
+    return flags

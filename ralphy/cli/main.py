@@ -32,11 +32,11 @@ class LazyGroup(Group):
             return None
         module = import_module(f"ralphy.cli.{COMMANDS[name][0]}")
         attribute = name.replace("-", "_")
-        found: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
-        if not found.short_help:
-            found.short_help = COMMANDS[same_as(name)][1]
-            found.help = "\n\n".join(filter(None, (found.short_help, cleandoc(found.help or ""))))
-        return with_examples(found, name)
+        command: click.Command = getattr(module, attribute, None) or getattr(module, f"{attribute}_")
+        if not command.short_help:
+            command.short_help = COMMANDS[same_as(name)][1]
+            command.help = "\n\n".join(filter(None, (command.short_help, cleandoc(command.help or ""))))
+        return with_examples(command, name)
 
     def instead_of(self, word: str) -> str:
         return OTHER_WORDS.get(word.lower(), "")
@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit:  # how click ends when nobody reads stdout any more: no error, whatever the pipe is for
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except Exception as error:  # the boundary: a defect of ours is said as one, with what a report needs
+    except Exception as error:  # the boundary: a defect of ours is reported as one, with what a bug report needs
         return output.unexpected(error)
     return code if isinstance(code, int) else ExitCode.DONE
 

@@ -64,16 +64,16 @@ class Invocation:
         return self._repository
 
     def settings(self, feature: Feature | None = None) -> Settings:
-        """Configuration of all levels; its warnings are said once."""
+        """Configuration of all levels; its warnings are printed once."""
         folder = feature.folder if feature else None
-        found = load(self.repository().root, folder, env=os.environ, flags=self.flags)
-        for warning in found.warnings:
+        settings = load(self.repository().root, folder, env=os.environ, flags=self.flags)
+        for warning in settings.warnings:
             self.output.note(f"warning: {warning}")
-        if self._settings_branch is None and (branch := self._branch_with_settings(found.config)):
+        if self._settings_branch is None and (branch := self._branch_with_settings(settings.config)):
             self.output.note(
                 f"warning: the project's settings are on branch {branch}, not in this checkout: using defaults"
             )
-        return found
+        return settings
 
     def _branch_with_settings(self, config: Config) -> str:
         """The branch that has the settings which this checkout lacks, or ""; looked up once."""
@@ -95,12 +95,12 @@ class Invocation:
         Raises Conflict with what loosens what guards the person, and was not accepted as it is.
         """
         root = self.repository().root
-        found = load(root, None, env=os.environ)
-        if found.untrusted:
-            listed = "\n  ".join(found.untrusted.values())
+        settings = load(root, None, env=os.environ)
+        if settings.untrusted:
+            listed = "\n  ".join(settings.untrusted.values())
             raise Conflict(f"settings of this repository weaken your protection and are not accepted:\n  {listed}",
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
-        accept(root, found.loosening, os.environ)
+        accept(root, settings.loosening, os.environ)
 
     def require_allowed(self) -> None:
         """Raises Conflict where a person has to look first: at settings that came from elsewhere, or are missing."""
@@ -121,13 +121,13 @@ class Invocation:
         try:
             return find(self.repository().root, self._config().project.features_dir, name, self.directory)
         except NotFound:
-            if found := self.find_feature(name):
-                return found.feature
+            if location := self.find_feature(name):
+                return location.feature
             raise
 
     def find_feature(self, name: str) -> FeatureLocation | None:
         """The feature of that name and its life, wherever it is."""
-        return next((found for found in self.features() if found.feature.name == name), None)
+        return next((location for location in self.features() if location.feature.name == name), None)
 
     def only(self) -> FeatureLocation:
         """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
@@ -137,8 +137,8 @@ class Invocation:
         """The features that a command is about which only reads: the named one, or all that are open."""
         if name is not None:
             return [name]
-        found = self.features()
-        several = [one.feature.name for one in found if one.life.is_open] or [one.feature.name for one in found]
+        features = self.features()
+        several = [one.feature.name for one in features if one.life.is_open] or [one.feature.name for one in features]
         return [*several] if len(several) > 1 else [None]
 
     def is_feature(self, word: str) -> bool:
@@ -150,7 +150,7 @@ class Invocation:
         return True
 
     def features(self) -> list[FeatureLocation]:
-        """All features of the repository; looked up once. A folder that is none for its name alone is said once."""
+        """All features of the repository; looked up once. A folder refused for its name alone is reported once."""
         if self._features is None:
             self.tell_ignored()
             with closing(Checkout.of(self.repository())) as checkout:
@@ -170,7 +170,7 @@ class Invocation:
         self._repository = self._features = None
 
     def _config(self) -> Config:
-        """The configuration without that of any feature; its warnings are said by `settings`."""
+        """The configuration without that of any feature; `settings` prints its warnings."""
         return load(self.repository().root, None, env=os.environ, flags=self.flags).config
 
     def workspace(self, name: str | None) -> Workspace:
@@ -180,23 +180,23 @@ class Invocation:
     def opened(self, name: str | None) -> tuple[FeatureLocation | None, Workspace]:
         """Where the feature is, and its workspace; no location for a folder outside of the features'."""
         feature = self.feature(name)
-        found = self.find_feature(feature.name)
-        is_listed = found is not None and found.feature.path == feature.path
-        return found if is_listed else None, self.open(Checkout.of(self.repository()), feature)
+        location = self.find_feature(feature.name)
+        is_listed = location is not None and location.feature.path == feature.path
+        return location if is_listed else None, self.open(Checkout.of(self.repository()), feature)
 
     @contextmanager
     def seen(self, name: str | None, *, review: bool = True) -> Iterator[tuple[Workspace, Snapshot]]:
         """The feature opened to be read, and how it stands."""
-        found, workspace = self.opened(name)
+        location, workspace = self.opened(name)
         with workspace as w:
-            yield w, seen(w, found, review=review)
+            yield w, seen(w, location, review=review)
 
     def lay_out(self, workspace: Workspace) -> None:
         """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""
-        found = self.find_feature(workspace.feature.name)
-        if found and found.at and found.feature.path == workspace.feature.path:
+        location = self.find_feature(workspace.feature.name)
+        if location and location.at and location.feature.path == workspace.feature.path:
             exclude(workspace.repository, f"{workspace.feature.path}/")
-            lay_out(workspace, found.at)
+            lay_out(workspace, location.at)
 
     @contextmanager
     def edited(
@@ -273,10 +273,10 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def features_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]:
-    """The names of features that begin so, for a shell; none where that cannot be told."""
+    """The names of features that begin with `word`, for a shell; none if they cannot be read."""
     try:
         call = Invocation(Path.cwd(), Output(quiet=True))
-        return [name for found in call.features() if (name := found.feature.name).startswith(word)]
+        return [name for location in call.features() if (name := location.feature.name).startswith(word)]
     except (RalphyError, OSError):
         return []
 

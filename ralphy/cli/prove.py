@@ -64,8 +64,8 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
             return rows
         with suppress(NotFound, InvalidInput):  # none, or more than one
             what = call.only().feature.name
-    found = call.find_feature(what) if what else None
-    tip = f"refs/heads/{found.branch}" if found and found.has_branch else "HEAD"
+    location = call.find_feature(what) if what else None
+    tip = f"refs/heads/{location.branch}" if location and location.has_branch else "HEAD"
     rows = [row for row in _between(repository, base, tip) if row[0] == what]
     return rows or _merged(repository, what or "")
 
@@ -73,8 +73,8 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
 def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit]]:
     """The stories of a feature whose branch is merged: those in the history of HEAD that still count, oldest first."""
     head = commit_named(repository, "HEAD")
-    found = story_commits(repository, feature, head).values() if feature and head else ()
-    return [(feature, one) for one in reversed(list(found)) if not one.reverted_by]
+    commits = story_commits(repository, feature, head).values() if feature and head else ()
+    return [(feature, one) for one in reversed(list(commits)) if not one.reverted_by]
 
 
 def _between(repository: Repository, base: str, head: str) -> list[tuple[str, StoryCommit]]:
@@ -90,13 +90,13 @@ def _base(call: Invocation, repository: Repository) -> str:
     """The base branch, here or at the remote: set, or usual, or recorded in a prd.json. The remote's where there is no
     other, as in CI."""
     set_one = call.settings().config.git.base
-    recorded = (found.base for found in call.features())
+    recorded = (location.base for location in call.features())
     names = (set_one,) if set_one else dict.fromkeys((*USUAL_BASES, *recorded))
     refs = [f"refs/{place}{name}" for name in names for place in ("heads/", "remotes/origin/")]
-    found = next((ref for ref in refs if git.resolve(repository, ref)), "")
-    if not found:
+    base = next((ref for ref in refs if git.resolve(repository, ref)), "")
+    if not base:
         raise NotFound("no base branch was found", hint="name the range, such as HEAD~3..HEAD")
-    return found
+    return base
 
 
 def _proved(call: Invocation, feature: str, landed: Sequence[StoryCommit], *, by_parts: bool) -> list[dict[str, Any]]:
@@ -119,9 +119,9 @@ def _row(feature: str, proof: Proof) -> dict[str, Any]:
 
 def _lines(feature: str, proof: Proof) -> list[str]:
     word = "holds" if proof.holds else "does not hold"
-    said = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
+    headline = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
     if proof.parts:
         named = f": {', '.join(proof.unproved)}" if proof.unproved else ""
         why.append(f"  {len(proof.unproved)} of {len(proof.parts)} changes untested{named}")
-    return [Toned(said, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]
+    return [Toned(headline, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]

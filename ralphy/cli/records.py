@@ -71,19 +71,19 @@ def logs(
 
     if follow:
         _follow(features, story_id, journal, show, tail)
-    found = [run for folder in features for run in _chosen(runs(folder), story_id)]
-    if not found:
+    selected_runs = [run for folder in features for run in _chosen(runs(folder), story_id)]
+    if not selected_runs:
         names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
         hint = f"ralphy why {features[0].name}" if len(features) == 1 else "ralphy why"
         raise NotFound(f"no saved run of {names}", hint=hint)
     journal.read_on()
-    show((line for run in found for line in journal.log(run).new(is_over=True)), tail)
+    show((line for run in selected_runs for line in journal.log(run).new(is_over=True)), tail)
     return ExitCode.DONE
 
 
-def _chosen(found: Sequence[Run], story: str) -> Sequence[Run]:
+def _chosen(all_runs: Sequence[Run], story: str) -> Sequence[Run]:
     """A story's runs, or the newest run of the feature."""
-    return [run for run in found if run.story == story] if story else found[-1:]
+    return [run for run in all_runs if run.story == story] if story else all_runs[-1:]
 
 
 def _tone_of(value: Mapping[str, Any]) -> str:
@@ -106,10 +106,10 @@ def _follow(
 ) -> None:
     """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
     with Wakeups([feature.folder for feature in features]) as wakeups:
-        found = _runs_of(features)
-        seen = {run.folder for run in found}
+        earlier_runs = _runs_of(features)
+        seen = {run.folder for run in earlier_runs}
         journal.read_on()
-        logs = [journal.log(run) for run in _chosen(found, story)]
+        logs = [journal.log(run) for run in _chosen(earlier_runs, story)]
         show((line for log in logs for line in log.new()), tail)
         while True:
             new = [run for run in _runs_of(features) if run.folder not in seen]
@@ -161,10 +161,11 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
         names = features_with(call, names, story_id)
 
     def show(name: str | None) -> int:
-        found = kept(call.repository(), name or "", story_id)
+        saved_attempts = kept(call.repository(), name or "", story_id)
         heading = [f"{name}:"] if len(features) > 1 else []
-        said = [*heading, *(map(_described, found) if found else ["no attempts kept"])]
-        return call.output.answer("attempts", said, feature=name, attempts=[_row(attempt) for attempt in found])
+        lines = [*heading, *(map(_described, saved_attempts) if saved_attempts else ["no attempts kept"])]
+        rows = [_row(attempt) for attempt in saved_attempts]
+        return call.output.answer("attempts", lines, feature=name, attempts=rows)
 
     return for_each(call, names, show)
 
@@ -241,9 +242,9 @@ def restore(call: Invocation, story: str, number: int) -> int:
         put_back(repository, attempt)
     story_name = f"{feature}/{attempt.story}"
     back = f"ralphy attempts diff {story_name} {attempt.number} | git apply -R"
-    said = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {story_name}, uncommitted\n"
-            f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {story_name}")  # fmt: skip
-    return call.output.answer("attempt-restore", said, **_row(attempt), undo=back)
+    message = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {story_name}, uncommitted\n"
+               f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {story_name}")  # fmt: skip
+    return call.output.answer("attempt-restore", message, **_row(attempt), undo=back)
 
 
 @click.command("audit")
@@ -254,17 +255,17 @@ def audit(call: Invocation) -> int:
     """
     path = call.repository().state_dir / "journal.jsonl"
     data = read_safely(path, 1 << 40) if path.exists() else b""
-    found = verify(data)
-    if found.broken:
-        said = f"{path}:{found.line}: {found.broken}; {found.links} lines before it are intact"
+    chain = verify(data)
+    if chain.broken:
+        message = f"{path}:{chain.line}: {chain.broken}; {chain.links} lines before it are intact"
     else:
-        more = f", {found.before} from before the chain" if found.before else ""
-        torn = f", {found.torn} torn lines from a crash" if found.torn else ""
-        said = f"the journal is intact: {found.links} lines{more}{torn}, up to {found.head[:16]}"
+        more = f", {chain.before} from before the chain" if chain.before else ""
+        torn = f", {chain.torn} torn lines from a crash" if chain.torn else ""
+        message = f"the journal is intact: {chain.links} lines{more}{torn}, up to {chain.head[:16]}"
     if not data:
-        said = "the journal is empty"
+        message = "the journal is empty"
     return call.output.answer(
-        "audit", said, ExitCode.CONFLICT if found.broken else ExitCode.DONE, journal=str(path), lines=found.links,
-        unchained=found.before, torn=found.torn, head=found.head,
-        broken={"line": found.line, "why": found.broken} if found.broken else None,
+        "audit", message, ExitCode.CONFLICT if chain.broken else ExitCode.DONE, journal=str(path), lines=chain.links,
+        unchained=chain.before, torn=chain.torn, head=chain.head,
+        broken={"line": chain.line, "why": chain.broken} if chain.broken else None,
     )  # fmt: skip

@@ -55,9 +55,9 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
         raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")
 
     def show(name: str | None) -> int:
-        found, workspace = call.opened(name)
+        location, workspace = call.opened(name)
         with workspace as w:
-            value = report_now(w, found)
+            value = report_now(w, location)
             if call.output.as_json:
                 return call.output.answer("report", "", **asdict(value))
             text = _cleared(w, in_html(value, minute) if as_page or opens else in_markdown(value, minute))
@@ -75,9 +75,9 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
     return for_each(call, [feature] if target or opens else call.meant(feature), show)
 
 
-def report_now(w: Workspace, found: FeatureLocation | None) -> Report:
+def report_now(w: Workspace, location: FeatureLocation | None) -> Report:
     """The report on a feature as it stands."""
-    snapshot, decision, _ = decided(w, found)
+    snapshot, decision, _ = decided(w, location)
     return report_on(w, snapshot, decision, past_now(w))
 
 

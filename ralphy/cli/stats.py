@@ -31,8 +31,8 @@ def stats(call: Invocation, since: str | None) -> int:
     """
     begin = _moment(since, time.time())
     past = past_of(Journal(call.repository().state_dir / "journal.jsonl").entries())
-    found = statistics_of(replace(past, turns=tuple(turn for turn in past.turns if turn.began >= begin)))
-    return call.output.answer("stats", list(_lines(found)), **asdict(found), success_rate=found.success_rate)
+    figures = statistics_of(replace(past, turns=tuple(turn for turn in past.turns if turn.began >= begin)))
+    return call.output.answer("stats", list(_lines(figures)), **asdict(figures), success_rate=figures.success_rate)
 
 
 def _moment(text: str | None, now: float) -> float:
@@ -47,29 +47,30 @@ def _moment(text: str | None, now: float) -> float:
         raise InvalidInput(f"{text[:40]!r} is not a day", hint="such as --since 2026-11-01 or --since 7d") from None
 
 
-def _lines(found: Statistics) -> Iterator[str]:
-    if not found.groups:
+def _lines(figures: Statistics) -> Iterator[str]:
+    if not figures.groups:
         yield "no agent has worked here yet"
         return
-    if found.success_rate is not None:
-        goal = "goal met" if found.success_rate > found.goal else "goal missed"
-        yield (f"Stories   {found.landed} of {found.tried} landed, {found.success_rate:.0%} "
-               f"({goal}: over {found.goal:.0%}); {found.first_attempt} on the first attempt")  # fmt: skip
-    if found.landed:
-        attempts, each = found.attempts / found.landed, found.cost_usd / found.landed
-        yield f"Each      {attempts:.1f} attempts, {span(found.seconds / found.landed)} and ${each:.2f} on average"
-    if found.forecast[0]:
-        (number, said_s, said), (_, was_s, was) = found.forecast, found.outcome
-        yield (f"Forecast  {span(said_s)} and ${said:.2f} for {number} {'story' if number == 1 else 'stories'}; "
-               f"it took {span(was_s)} and ${was:.2f}")  # fmt: skip
+    if figures.success_rate is not None:
+        goal = "goal met" if figures.success_rate > figures.goal else "goal missed"
+        yield (f"Stories   {figures.landed} of {figures.tried} landed, {figures.success_rate:.0%} "
+               f"({goal}: over {figures.goal:.0%}); {figures.first_attempt} on the first attempt")  # fmt: skip
+    if figures.landed:
+        attempts, each = figures.attempts / figures.landed, figures.cost_usd / figures.landed
+        yield f"Each      {attempts:.1f} attempts, {span(figures.seconds / figures.landed)} and ${each:.2f} on average"
+    if figures.forecast[0]:
+        (number, forecast_s, forecast_usd), (_, outcome_s, outcome_usd) = figures.forecast, figures.outcome
+        yield (f"Forecast  {span(forecast_s)} and ${forecast_usd:.2f} "
+               f"for {number} {'story' if number == 1 else 'stories'}; "
+               f"it took {span(outcome_s)} and ${outcome_usd:.2f}")  # fmt: skip
     nights = [(minute(one.began), span(one.ended - one.began), str(one.runs),
                f"{one.landed} of {one.tried}", f"${one.cost_usd:.2f}")
-              for one in found.nights[-_MOST_NIGHTS:]]  # fmt: skip
+              for one in figures.nights[-_MOST_NIGHTS:]]  # fmt: skip
     yield from _table([("Night", "Time", "Runs", "Landed", "Cost"), *nights])
     groups = [(one.step, one.model, str(one.runs), str(one.succeeded), str(one.rejected), span(one.seconds),
-               f"${one.cost_usd:.2f}") for one in found.groups]  # fmt: skip
+               f"${one.cost_usd:.2f}") for one in figures.groups]  # fmt: skip
     yield from _table([("Step", "Model", "Runs", "Succeeded", "Rejected", "Time", "Cost"), *groups])
-    if any(is_marked(one.model) for one in found.groups):
+    if any(is_marked(one.model) for one in figures.groups):
         yield from ("", NOTE)
 
 

@@ -40,8 +40,8 @@ def gc(call: Invocation, dry_run: bool) -> int:
         value = {"dry_run": dry_run, "refs": names, "refs_kept": stale.kept_refs, "files": files, "lanes": lanes}
         if dry_run:
             would = [*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]
-            said = [*(f"would delete: {name}" for name in would), f"would delete {len(would)} items"]
-            return call.output.answer("gc", said, **value)
+            lines = [*(f"would delete: {name}" for name in would), f"would delete {len(would)} items"]
+            return call.output.answer("gc", lines, **value)
         with Lock(repository.checkout_dir / "lock", "gc"):
             if other := housekeeping.at_work(repository):
                 what = f"Ralphy is already running in another checkout: pid {other.get('pid')}"
@@ -66,22 +66,22 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
     folder = lanes_folder(repository, call.settings().config.lanes, os.environ)
     pool = Pool(repository, folder, None, "moderate")
     try:
-        found = pool.listed()
-        names = [lane.name for lane in found if not lane.pid] if is_all else _free(found, removed)
+        all_lanes = pool.listed()
+        names = [lane.name for lane in all_lanes if not lane.pid] if is_all else _free(all_lanes, removed)
         freed = pool.let_go(names)
-        left = pool.listed() if names else found
+        left = pool.listed() if names else all_lanes
     finally:
         pool.close()
     rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
              "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
-    gone = {lane.name for lane in found} - {lane.name for lane in left}
-    said = _listing(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
-    return call.output.answer("lanes", said, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
+    gone = {lane.name for lane in all_lanes} - {lane.name for lane in left}
+    lines = _listing(left, gone, freed, time.time(), is_asked=bool(removed or is_all))
+    return call.output.answer("lanes", lines, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
 
 
-def _free(found: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
+def _free(all_lanes: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
     """The lanes that are to go. NotFound for a name that none has, Conflict for one that somebody uses."""
-    known = {lane.name: lane for lane in found}
+    known = {lane.name: lane for lane in all_lanes}
     for name in wanted:
         if name not in known:
             raise NotFound(f"there is no lane {name}", hint="ralphy lanes")

@@ -60,8 +60,8 @@ def log_of(call: Invocation, name: str, story: str) -> list[str]:
     repository = call.repository()
     feature, journal = call.feature(name), RunLines(repository)
     journal.read_on()
-    found = runs(feature)
-    chosen = [run for run in found if story in (run.story, run.step)] if story else found[-1:]
+    all_runs = runs(feature)
+    chosen = [run for run in all_runs if story in (run.story, run.step)] if story else all_runs[-1:]
     lines = (line for run in chosen for line in journal.log(run).new(is_over=True))
     last = deque((line.text for line in lines if line.text), maxlen=_MOST_LINES)
     return [harmless(as_in_the_checkout(text, repository)) for text in last]

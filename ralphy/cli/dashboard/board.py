@@ -72,7 +72,7 @@ class WatchedFeature:
 def board_of(call: Invocation, feature: str | None) -> Board:
     """The features, and all of one of them: of the named one, or of the one that needs a person first."""
     call = again(call)
-    values = [_standing(call, found.feature.name) for found in call.features()]
+    values = [_standing(call, location.feature.name) for location in call.features()]
     inbox = [_inbox_row(value) for value in values]
     inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
     name = feature or (inbox[0]["feature"] if inbox else "")
@@ -92,8 +92,8 @@ def board_of(call: Invocation, feature: str | None) -> Board:
 def cleared(board: Board) -> Board:
     """The same without the values of the environment's secrets."""
     data = json.dumps(board, ensure_ascii=False).encode("utf-8", "replace")
-    found: Board = json.loads(without_secrets(data))
-    return found
+    clean_board: Board = json.loads(without_secrets(data))
+    return clean_board
 
 
 def _standing(call: Invocation, name: str) -> dict[str, Any]:
@@ -115,14 +115,16 @@ def _inbox_row(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detail(call: Invocation, name: str) -> Board:
-    """What stands about one feature beside its status."""
-    found, workspace = call.opened(name)
+    """What the page shows of one feature besides its status."""
+    location, workspace = call.opened(name)
     with workspace as w:
-        snapshot, decision, _ = decided(w, found)
+        snapshot, decision, _ = decided(w, location)
         report = report_on(w, snapshot, decision, past_now(w))
         asked, gate = _questions(w, snapshot), gate_of(w, snapshot)
-        shown = {one["key"] for one in asked}  # with room for an answer
-        waits = [need for need in report.waits if need.story not in shown and not (gate and need.do == report.next)]
+        question_keys = {one["key"] for one in asked}  # with room for an answer
+        waits = [
+            need for need in report.waits if need.story not in question_keys and not (gate and need.do == report.next)
+        ]
         return {
             "waits": [asdict(need) for need in waits],
             "gate": gate,

@@ -48,17 +48,17 @@ def _look(watched: WatchedFeature, changed: Collection[str]) -> Board:
 
 
 async def _changes(folders: Collection[Path]) -> AsyncIterator[set[str]]:
-    """The paths that changed and mean something. None at once, a moment after each change, and once in a while."""
+    """The paths that changed and matter: no paths at first, then those of each change, and no paths once in a while."""
     yield set()
     quiet_ticks = 0
     for polling in (None, True):  # where the system has no watches left, the folders are polled
         with suppress(OSError):
             async for batch in awatch(*folders, watch_filter=None, step=_STEP_MS, debounce=_STEP_MS,
                                       rust_timeout=_TICK_MS, yield_on_timeout=True, force_polling=polling):  # fmt: skip
-                found = {path for _, path in batch if _matters(path)}
-                quiet_ticks = 0 if found else quiet_ticks + 1
-                if found or quiet_ticks % _RESYNC_TICKS == 1:
-                    yield found
+                paths = {path for _, path in batch if _matters(path)}
+                quiet_ticks = 0 if paths else quiet_ticks + 1
+                if paths or quiet_ticks % _RESYNC_TICKS == 1:
+                    yield paths
 
 
 def _matters(path: str) -> bool:

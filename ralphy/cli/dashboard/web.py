@@ -121,11 +121,11 @@ class Dashboard:
         return Guard(Starlette(routes=routes), self.token, frozenset(hosts))
 
     def _file(self, request: Request) -> Response:
-        found = _FILES.get(request.path_params.get("name", ""))
-        if found is None:
+        asset = _FILES.get(request.path_params.get("name", ""))
+        if asset is None:
             return PlainTextResponse("not found\n", 404)
-        data = read_regular(template_root() / "dashboard" / found[0])
-        return Response(data, media_type=f"{found[1]}; charset=utf-8")
+        data = read_regular(template_root() / "dashboard" / asset[0])
+        return Response(data, media_type=f"{asset[1]}; charset=utf-8")
 
     def _document(self, request: Request) -> Response:
         asked = request.query_params
@@ -138,16 +138,16 @@ class Dashboard:
         )
 
     async def _do(self, request: Request) -> Response:
-        """What a person says: approve, reject, answer or abort."""
+        """Do what a person asks for: approve, reject, answer or abort."""
         try:
-            said = await _body(request)
-            done = await run_in_threadpool(self._act, request.path_params["act"], said)
+            body = await _body(request)
+            done = await run_in_threadpool(self._act, request.path_params["act"], body)
         except RalphyError as error:
             return _refusal(error)
         return JSONResponse({"ok": True, "said": done})
 
-    def _act(self, act: str, said: dict[str, str]) -> str:
-        feature, text, seen = said["feature"], said["text"], said["seen"]
+    def _act(self, act: str, body: dict[str, str]) -> str:
+        feature, text, seen = body["feature"], body["text"], body["seen"]
         if act in ("approve", "reject") and not seen:
             raise InvalidInput("the request does not say what was seen: reload the page")
         if act == "approve":
@@ -155,7 +155,7 @@ class Dashboard:
         if act == "reject":
             return gate.reject(self.call, feature, text, seen)
         if act == "answer":
-            return gate.answer(self.call, feature, said["key"], text)
+            return gate.answer(self.call, feature, body["key"], text)
         if act == "abort":
             return gate.abort(self.call, feature)
         raise NotFound(f"unknown action {act!r}")
@@ -165,13 +165,13 @@ class Dashboard:
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def _boards(self, feature: str) -> AsyncIterator[str]:
-        """The parts of the page, and again those that differ; where none does, that the connection is still there."""
+        """The parts of the page, then those that change; a comment if none does, which keeps the connection."""
         sent: dict[str, str] = {}
         async for board in self.boards(self.call, feature):
             parts = await run_in_threadpool(parts_of, board)
             changed = {name: html for name, html in parts.items() if sent.get(name) != html}
-            told = {"at": board["at"], "feature": board["feature"], "title": title_of(board), "parts": changed}
-            yield f"data: {json.dumps(told)}\n\n" if changed else ": still here\n\n"
+            update = {"at": board["at"], "feature": board["feature"], "title": title_of(board), "parts": changed}
+            yield f"data: {json.dumps(update)}\n\n" if changed else ": still here\n\n"
             sent = parts
 
 
@@ -183,12 +183,12 @@ async def _body(request: Request) -> dict[str, str]:
         if len(data) > _MOST_BODY:
             raise InvalidInput(f"the request is too long: at most {_MOST_BODY} bytes")
     try:
-        found = json.loads(data)
+        body = json.loads(data)
     except ValueError:
-        found = None
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json" or not isinstance(found, dict):
+        body = None
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json" or not isinstance(body, dict):
         raise InvalidInput("the request body is not JSON")
-    return {name: str(found.get(name) or "") for name in ("feature", "text", "seen", "key")}
+    return {name: str(body.get(name) or "") for name in ("feature", "text", "seen", "key")}
 
 
 def _text_response(read: Callable[[], str]) -> Response:

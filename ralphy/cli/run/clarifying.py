@@ -69,10 +69,10 @@ def clarify(call: Invocation, feature: str | None) -> int:
     if code != ExitCode.DONE:
         return code
     with call.workspace(name) as w:
-        found, at = open_questions(w), w.feature.in_repository(DOCUMENT)
-    following = f"write after each `Answer:` in {at}, then: ralphy loop {name}" if found else f"ralphy loop {name}"
+        unanswered, at = open_questions(w), w.feature.in_repository(DOCUMENT)
+    following = f"write after each `Answer:` in {at}, then: ralphy loop {name}" if unanswered else f"ralphy loop {name}"
     text = "\n\n".join(
-        [*(one.text for one in found), f"next: {following}" if found else f"nothing is open: {following}"]
+        [*(one.text for one in unanswered), f"next: {following}" if unanswered else f"nothing is open: {following}"]
     )
-    rows = [{"id": one.id, "question": one.text} for one in found]
+    rows = [{"id": one.id, "question": one.text} for one in unanswered]
     return call.output.answer("clarify", text, feature=name, document=at, questions=rows, next=following)

@@ -53,9 +53,9 @@ def decompose(
     feature = name or _name(features, call.directory / prd, text)
     is_new = _is_new(features / feature, text)
     if dry_run:
-        said = f"{'would create' if is_new else 'exists:'} {config.project.features_dir}/{feature}/PRD.md; "
-        said += f"{config.models.specification} would write SPEC.md and {config.stories.granularity} stories"
-        return call.output.answer("decompose", said, feature=feature, dry_run=True, stories=[], said=said,
+        message = f"{'would create' if is_new else 'exists:'} {config.project.features_dir}/{feature}/PRD.md; "
+        message += f"{config.models.specification} would write SPEC.md and {config.stories.granularity} stories"
+        return call.output.answer("decompose", message, feature=feature, dry_run=True, stories=[], said=message,
                                   granularity=config.stories.granularity)  # fmt: skip
     if is_new:
         call.require_nothing_begun()
@@ -101,11 +101,11 @@ def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tupl
     with call.seen(feature) as (w, snapshot):
         at = w.feature.in_repository("SPEC.md")
     waves = waves_of(snapshot, len(snapshot.prd.stories))
-    found = [(number, story) for number, wave in enumerate(waves, 1) for story in wave]
+    stories_by_wave = [(number, story) for number, wave in enumerate(waves, 1) for story in wave]
     following = [f"read {at}", f"ralphy approve {feature}", f"ralphy loop {feature}"]
-    lines = [f"{number:>3}  {story.id} {story.title}{_after(story)}" for number, story in found]
+    lines = [f"{number:>3}  {story.id} {story.title}{_after(story)}" for number, story in stories_by_wave]
     rows = [{"id": story.id, "title": story.title, "priority": story.priority, "wave": number,
-             "depends_on": list(story.depends_on)} for number, story in found]  # fmt: skip
+             "depends_on": list(story.depends_on)} for number, story in stories_by_wave]  # fmt: skip
     folder = at.rpartition("/")[0]
     lines += [f"{how} {folder}/{file}" for file, how in files]
     if files:

@@ -128,17 +128,17 @@ class GateDialogue:
         return False
 
     def _show(self) -> bool:
-        """The documents, or of a review the code's changes, in the person's pager."""
+        """Show the documents, or for a review the code's changes, in the person's pager."""
         assert self._asked
         step = step_of(self._asked.gate)
         if CODE in step.inputs:
             text = changes_of_the_code(self._w)
         else:
-            found = (documents.to_read(self._w, name) for name in step.at_gate)
-            text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in found if data)
-        shown = harmless(text or "nothing to show")
-        if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), shown):
-            self._output.verbatim(shown.rstrip("\n") + "\n")
+            contents = (documents.to_read(self._w, name) for name in step.at_gate)
+            text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in contents if data)
+        printable = harmless(text or "nothing to show")
+        if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), printable):
+            self._output.verbatim(printable.rstrip("\n") + "\n")
         self._prompt()
         return True
 
@@ -241,9 +241,9 @@ def changes_of_the_code(w: Workspace) -> str:
 
 
 def _changes(w: Workspace, *command: str) -> str:
-    """What the feature's branch changes of the code, as git says it; "" where that cannot be told."""
+    """What the feature's branch changes of the code, as git prints it; "" if it cannot."""
     with suppress(RalphyError):
         tree, features = observe(w).tree, f":(top,exclude,literal){w.feature.path}"
-        said = w.repository.run(*command, f"{tree.base}...{tree.feature_branch}", "--", ".", features)
-        return said.decode("utf-8", "replace")
+        output = w.repository.run(*command, f"{tree.base}...{tree.feature_branch}", "--", ".", features)
+        return output.decode("utf-8", "replace")
     return ""

@@ -231,14 +231,14 @@ def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[s
 def _nothing_open(call: Invocation) -> str:
     """What to say where every feature is finished; "" where there is none at all."""
     features = call.features()
-    said = ", ".join(f"{found.feature.name} is {found.life.value}" for found in features[:10])
-    return f"nothing to do: {said}" if said else ""
+    summary = ", ".join(f"{location.feature.name} is {location.life.value}" for location in features[:10])
+    return f"nothing to do: {summary}" if summary else ""
 
 
 def until_of(call: Invocation, config: Config, now: float) -> float | None:
     """When no agent is started any more: at the setting's time, or at the end of what CI gives."""
-    found = (clock_time(config.limits.until, now), call.deadline)
-    return min((at for at in found if at is not None), default=None)
+    deadlines = (clock_time(config.limits.until, now), call.deadline)
+    return min((at for at in deadlines if at is not None), default=None)
 
 
 def clock_time(text: str | None, now: float) -> float | None:

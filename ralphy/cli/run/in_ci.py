@@ -58,14 +58,14 @@ def telling_github(w: Workspace, listener: Listener) -> Listener:
     """The listener; in a workflow of GitHub, failures stand beside their files, and each rest leaves a summary."""
     if not is_github(os.environ):
         return listener
-    told: set[str] = set()
+    reported: set[str] = set()
 
     def hear(event: Event) -> None:
         listener(event)
         if isinstance(event, StoryFailed):
             _annotate("error", event.reason, w.feature.in_repository("prd.json"), f"{event.story} failed")
-        elif isinstance(event, Decided) and event.rests and event.reason not in told:
-            told.add(event.reason)
+        elif isinstance(event, Decided) and event.rests and event.reason not in reported:
+            reported.add(event.reason)
             if event.exit_code == ExitCode.WAITING:
                 _annotate("notice", event.reason, w.feature.path, f"{w.feature.name} waits for you")
             elif event.exit_code:
@@ -80,7 +80,7 @@ def _annotate(level: str, text: str, where: str, title: str) -> None:
 
 
 def _summarise(w: Workspace) -> None:
-    """Put the report into the summary of the job, in the place of an earlier one; what hinders that hinders nothing."""
+    """Write the report into the job's summary, replacing an earlier one; an error of that is only a warning."""
     path = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return
@@ -88,8 +88,8 @@ def _summarise(w: Workspace) -> None:
     try:
         text = harmless(in_markdown(report_now(w, None), minute))[:_MOST_SUMMARY]
         before = (read_regular(Path(path)) or b"").decode("utf-8", "replace")
-        kept, _, rest = before.partition(begin)
-        replace_file(Path(path), f"{kept}{begin}{text}\n{end}{rest.partition(end)[2]}".encode("utf-8", "replace"),
+        preceding, _, rest = before.partition(begin)
+        replace_file(Path(path), f"{preceding}{begin}{text}\n{end}{rest.partition(end)[2]}".encode("utf-8", "replace"),
                      durable=False)  # fmt: skip
     except Exception as error:
         w.say(f"warning: the summary could not be written: {error}")

@@ -138,10 +138,10 @@ class Narrator:
         self._output.insist(f"{how}: {RESUMABLE}")
 
     def _insist(self, rest: Decided) -> None:
-        """An end that is not a success is told when all else is quiet; in JSON it stands already."""
+        """Print an end that is not a success even with --quiet; JSON output already has it."""
         if self._output.quiet and not self._output.as_json:
-            said = rested(rest, waits=self._patience.limits)
-            self._output.insist(f"{rest.feature}: {said}\n  hint: ralphy status {rest.feature}")
+            sentence = rested(rest, waits=self._patience.limits)
+            self._output.insist(f"{rest.feature}: {sentence}\n  hint: ralphy status {rest.feature}")
 
     def _summary(self, last: Decided) -> None:
         if last.exit_code == ExitCode.DONE and (more := _ahead(self._workspace)):

@@ -69,20 +69,21 @@ def _post(call: Invocation, notice: Notice) -> None:
 
 
 def _of_error(error: Exception) -> Notice:
-    said = str(error) if isinstance(error, RalphyError) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, RalphyError) else f"{type(error).__name__}: {error}"
     hint = f" ({error.hint})" if isinstance(error, RalphyError) and error.hint else ""
-    return Notice("ended", "", " ".join(f"{said}{hint}".split())[:600], "ralphy why", "Ralphy ended with an error",
+    return Notice("ended", "", " ".join(f"{message}{hint}".split())[:600], "ralphy why", "Ralphy ended with an error",
                   at=time.time())  # fmt: skip
 
 
 def _sender(call: Invocation, repository: Repository, settings: Notify) -> Sender | None:
     """The one sender of this process for these settings; None where nobody is to be told."""
     if settings not in call.senders:
-        found = _receivers(call, repository, settings)
-        if not found or not settings.events:
+        receivers = _receivers(call, repository, settings)
+        if not receivers or not settings.events:
             return None
         note = repository.state_dir / "told.json"
-        call.senders[settings] = Sender(found, note, call.output.note, settings.quiet_hours, settings.remind_after_s)
+        call.senders[settings] = Sender(receivers, note, call.output.note, settings.quiet_hours,
+                                        settings.remind_after_s)  # fmt: skip
     return call.senders[settings]
 
 
@@ -104,13 +105,13 @@ def notify(call: Invocation, tests: bool) -> int:
     """
     loaded = call.settings()
     settings = loaded.config.notify
-    found = _receivers(call, call.repository(), settings)
-    if not found:
+    receivers = _receivers(call, call.repository(), settings)
+    if not receivers:
         return call.output.answer("notify", _nobody(loaded.untrusted), receivers=[], events=list(settings.events))
-    rows = [(one.name, _tried(one) if tests else "") for one in found]
+    rows = [(one.name, _tried(one) if tests else "") for one in receivers]
     wrong = [name for name, error in rows if error]
-    said = [f"{name}: {error or ('delivered' if tests else 'set')}" for name, error in rows]
-    return call.output.answer("notify", said, ExitCode.ENVIRONMENT if wrong else ExitCode.DONE,
+    lines = [f"{name}: {error or ('delivered' if tests else 'set')}" for name, error in rows]
+    return call.output.answer("notify", lines, ExitCode.ENVIRONMENT if wrong else ExitCode.DONE,
                               receivers=[{"name": name, "error": error or None} for name, error in rows],
                               events=list(settings.events))  # fmt: skip
 

@@ -15,9 +15,9 @@ from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
 from ralphy.text.rehearsed import marked
 
 
-def show_plan(call: Invocation, w: Workspace, found: FeatureLocation | None, before: str = "") -> int:
+def show_plan(call: Invocation, w: Workspace, location: FeatureLocation | None, before: str = "") -> int:
     """Say what comes next and after that; nothing is touched and no agent is started."""
-    snapshot, text, fields = explained(w, found, before)
+    snapshot, text, fields = explained(w, location, before)
     plan = plan_of(snapshot, w.config)
     end = _end(w)
     lines = [text, *(f"  {line}" if line else "" for line in _lines(w, snapshot, plan, end))]

@@ -27,11 +27,11 @@ class RunLines:
     def read_on(self) -> None:
         for entry in self._journal.entries():
             run = text_of(entry.get("run"))
-            found = of_journal(entry, self._lines.get(run, {}))
-            if isinstance(found, RunBegan):
-                self._begun[run], self._lines[run] = found, entry
-            elif isinstance(found, RunEnded):
-                self._ended[run] = found
+            event = of_journal(entry, self._lines.get(run, {}))
+            if isinstance(event, RunBegan):
+                self._begun[run], self._lines[run] = event, entry
+            elif isinstance(event, RunEnded):
+                self._ended[run] = event
 
     def log(self, run: Run) -> RunLog:
         return RunLog(self.reader(run), self)

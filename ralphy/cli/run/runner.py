@@ -33,7 +33,7 @@ from ralphy.pipeline.model import Session
 
 def open_features(call: Invocation) -> list[Feature]:
     """The features that there is anything left to do for."""
-    return [found.feature for found in call.features() if found.life.is_open]
+    return [location.feature for location in call.features() if location.life.is_open]
 
 
 class Runner:
@@ -152,14 +152,14 @@ def _require_sandbox(w: Workspace) -> None:
 
 
 def _require_signer(w: Workspace) -> None:
-    """What cannot be signed in the night is found before an agent is paid; tried once for a checkout."""
+    """Fail before an agent is paid if commits cannot be signed in the night; tried once for a checkout."""
     if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.reported:
         require_signer(w.repository, w.checkout.identity)
         w.checkout.reported.add("signer")
 
 
 def keeping_awake(w: Workspace, listener: Listener) -> Listener:
-    """The listener; each decision says whether there is work. That sleep is held off is said once."""
+    """The listener; it keeps the machine awake while decisions say that there is work, and reports this once."""
     if not w.config.limits.keep_awake:
         return listener
     awake, name = w.checkout.awake, w.feature.name

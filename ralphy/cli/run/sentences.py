@@ -97,30 +97,30 @@ def _(event: e.AgentActivity) -> Words:
 
 @sentences.register
 def _(event: e.RunEnded) -> Words:
-    """What a story's run came to is told if it did not land; what ended without an agent's fault is told elsewhere."""
+    """A story's run is reported here if it did not land; an end that is not the agent's fault is reported elsewhere."""
     outcome = Outcome(event.outcome)
     if event.step != STORY:
         is_word = outcome in (Outcome.SUCCEEDED, Outcome.NEEDS_INPUT)
         if is_word or outcome not in (Outcome.DIED, Outcome.STOPPED):
             yield event.detail if is_word else f"the {event.step} step did not succeed: {event.detail}", ""
     elif outcome.costs_an_attempt and not event.landed:
-        kept = f" (kept: ralphy attempts diff {event.feature}/{event.story} {event.kept})" if event.kept else ""
-        yield f"{event.story} attempt {event.attempt} rejected: {event.detail}{kept}", BAD
+        diff_hint = f" (kept: ralphy attempts diff {event.feature}/{event.story} {event.kept})" if event.kept else ""
+        yield f"{event.story} attempt {event.attempt} rejected: {event.detail}{diff_hint}", BAD
 
 
 @sentences.register
 def _(event: e.CheckRan) -> Words:
     is_good = event.passed is (event.purpose not in ("red_first", "part"))
-    said = f"  check {event.check}{_ON.get(event.purpose, '')} {event.said} ({event.seconds:.1f} s)"
-    yield said, GOOD if is_good else BAD
+    line = f"  check {event.check}{_ON.get(event.purpose, '')} {event.said} ({event.seconds:.1f} s)"
+    yield line, GOOD if is_good else BAD
     if event.first_error:
         yield f"    {event.first_error}", ""
 
 
 @sentences.register
 def _(event: e.Landed) -> Words:
-    said = f"verified and committed {event.story}" if event.verified else f"landed {event.story} unverified"
-    yield f"{said}: {event.commit[:10]} {event.title}", GOOD if event.verified else WAITING
+    headline = f"verified and committed {event.story}" if event.verified else f"landed {event.story} unverified"
+    yield f"{headline}: {event.commit[:10]} {event.title}", GOOD if event.verified else WAITING
     for warning in event.flagged:
         yield f"  flagged: {warning}", WAITING
 
@@ -150,22 +150,22 @@ def _(event: e.HeldUp) -> Words:
 
 
 def title(run: e.RunBegan | None, of: str, name: str) -> str:
-    """What stands in `ralphy logs` above the lines of a run; of one that the journal does not know, its name."""
-    said = [of]
+    """The line above a run's lines in `ralphy logs`: only its name if the journal does not know the run."""
+    parts = [of]
     if run:
-        said += [f"attempt {run.attempt}", second(run.at) if run.at else "", run.model]
-    return f"==> {', '.join(filter(None, said))}, run {name} <=="
+        parts += [f"attempt {run.attempt}", second(run.at) if run.at else "", run.model]
+    return f"==> {', '.join(filter(None, parts))}, run {name} <=="
 
 
 def ending(run: e.RunEnded) -> str:
-    """What stands below them."""
+    """The line below a run's lines in `ralphy logs`."""
     took = f" after {span(run.seconds)}" if run.seconds else ""  # of a run that was cut off nobody knows
-    said = [f"{run.outcome} at {second(run.at)}{took}", f"${run.cost_usd:.2f}"]
+    parts = [f"{run.outcome} at {second(run.at)}{took}", f"${run.cost_usd:.2f}"]
     for check in run.checks:
         passed = "passed" if check.get("exit") == 0 else "failed"
-        said.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")
+        parts.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")
     why = " ".join(run.detail.split())[:200]
-    return ", ".join(said) + (f": {why}" if why else "")
+    return ", ".join(parts) + (f": {why}" if why else "")
 
 
 def in_words(say: Callable[[str, e.Tone], object]) -> e.Listener:

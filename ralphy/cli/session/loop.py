@@ -69,10 +69,10 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
     call.require_allowed()
     with call.edited(feature, "session") as (w, s):
         mode, why = mode_of(s, w.config, wanted)
-        said = {"feature": s.feature, "mode": mode, "why": why}
+        choice = {"feature": s.feature, "mode": mode, "why": why}
         if mode == SCRIPT:
             how = f"Run `ralphy loop {s.feature}` in the background, follow it with `ralphy status {s.feature}`"
-            return {**said, "prompt": f"{how}, and tell the person when it waits or has ended."}
+            return {**choice, "prompt": f"{how}, and tell the person when it waits or has ended."}
         root = w.repository.root
         old = loop_in(root)
         if old and old.session_id != loop.session_id:
@@ -83,10 +83,10 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
         begun, why_not = _at_next(w, replace(loop, feature=s.feature, base=base, max_attempts=limits.max_attempts,
                                              max_iterations=limits.max_iterations))  # fmt: skip
         if begun is None:
-            return {**said, "prompt": f"No story can begin: {why_not}. Tell the person; change nothing."}
+            return {**choice, "prompt": f"No story can begin: {why_not}. Tell the person; change nothing."}
         exclude(w.repository, PATH)
         keep_loop(root, begun)
-    return {**said, "prompt": begun.prompt}
+    return {**choice, "prompt": begun.prompt}
 
 
 def _at_next(w: Workspace, loop: SessionLoop) -> tuple[SessionLoop | None, str]:
@@ -172,10 +172,10 @@ def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop
 def promises(given: Mapping[str, Any]) -> set[str]:
     """What the session's last message promises, each on a line of its own: the message that the hook is told, else the
     one in the transcript."""
-    said = str(given.get("last_assistant_message") or "") or _last_message(
+    message = str(given.get("last_assistant_message") or "") or _last_message(
         Path(str(given.get("transcript_path") or ""))
     )
-    return {found[1] for line in said.splitlines() if (found := _PROMISE.fullmatch(line.strip()))}
+    return {match[1] for line in message.splitlines() if (match := _PROMISE.fullmatch(line.strip()))}
 
 
 def _last_message(transcript: Path) -> str:

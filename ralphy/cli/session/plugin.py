@@ -64,9 +64,9 @@ def start(
     feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
     limits = {"limits.max_iterations": max_iterations, "limits.max_attempts": max_attempts}
     call.flags.update({name: value for name, value in limits.items() if value is not None})
-    found = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
-    said = f"mode: {found['mode']} ({found['why']})\n\n{found['prompt']}"
-    return call.output.answer("plugin-start", said, **found)
+    first_task = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
+    message = f"mode: {first_task['mode']} ({first_task['why']})\n\n{first_task['prompt']}"
+    return call.output.answer("plugin-start", message, **first_task)
 
 
 @plugin.command("cancel")
@@ -76,8 +76,9 @@ def cancel(call: Invocation) -> int:
     root = call.repository().root
     loop = loop_in(root)
     end_loop(root)
-    said = f"cancelled the loop of {loop.feature} after {iterations(loop)}" if loop else "no active loop"
-    return call.output.answer("plugin-cancel", said, active=loop is not None, iterations=loop.iteration if loop else 0)
+    message = f"cancelled the loop of {loop.feature} after {iterations(loop)}" if loop else "no active loop"
+    return call.output.answer("plugin-cancel", message, active=loop is not None,
+                              iterations=loop.iteration if loop else 0)  # fmt: skip
 
 
 @plugin.command("hook")
@@ -86,8 +87,8 @@ def cancel(call: Invocation) -> int:
 def hook(call: Invocation, event: str) -> int:
     """Answer a hook of Claude Code, which gives its input on stdin; the plugin calls this."""
     given = json.loads(sys.stdin.read() or "{}")
-    found = find_root(str(call.directory))
-    root = Path(found[0]) if found else None
+    checkout = find_root(str(call.directory))
+    root = Path(checkout[0]) if checkout else None
     loop = loop_in(root) if root else None
     if root and loop and loop.session_id == given.get("session_id"):
         sys.stdout.write(json.dumps(_answer(call, event, root, loop, given)) + "\n")
@@ -100,5 +101,5 @@ def _answer(call: Invocation, event: str, root: Path, loop: SessionLoop, given: 
     about = f"A Ralphy loop is active: {loop.feature}, iteration {loop.iteration} of at most {loop.max_iterations}."
     if event == "pre-compact":
         return {"systemMessage": f"{about} Ralphy keeps its prompt, and repeats it afterwards."}
-    told = {"hookEventName": "SessionStart", "additionalContext": f"{about}\n\n{loop.prompt}"}
-    return {"hookSpecificOutput": told}
+    hook_output = {"hookEventName": "SessionStart", "additionalContext": f"{about}\n\n{loop.prompt}"}
+    return {"hookSpecificOutput": hook_output}

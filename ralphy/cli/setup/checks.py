@@ -26,12 +26,12 @@ _MOST_LINES = 10
 
 def workspace_of(place: Place) -> AbstractContextManager[tuple[Workspace, Path]]:
     """A workspace as a loop would open it, without a feature."""
-    found = detect(place.repository.root, prefer=place.config.stack.language)
-    return without_feature(place.repository, place.config, with_stack(place.config, found.checks), place.env)
+    stack = detect(place.repository.root, prefer=place.config.stack.language)
+    return without_feature(place.repository, place.config, with_stack(place.config, stack.checks), place.env)
 
 
 def checks_known(place: Place) -> Finding:
-    """The checks, and whether their programs are there; what is only to be made yet is no fault."""
+    """The checks, and whether their programs are there; what an earlier command may still create is no fault."""
     with workspace_of(place) as (w, _):
         checks, lacking = w.checks, list(missing(w))
     if not checks and not lacking:
@@ -39,10 +39,10 @@ def checks_known(place: Place) -> Finding:
         return warn("none detected: stories land unverified", f"add a line to .ralphy/config.yaml, such as: {example}")
     if not lacking:
         return Finding("; ".join(f"{check.name}: {check.run}" for check in checks))
-    said = "; ".join(one.why for one in lacking)
+    reasons = "; ".join(one.why for one in lacking)
     if all(one.may_come for one in lacking):
-        return warn(f"{said} (yet)", "nothing, if `setup` or an earlier check creates it")
-    return fail(said, "install it (or run it with the project's own: .venv/bin/…), or change checks: or setup: in "
+        return warn(f"{reasons} (yet)", "nothing, if `setup` or an earlier check creates it")
+    return fail(reasons, "install it (or run it with the project's own: .venv/bin/…), or change checks: or setup: in "
                 ".ralphy/config.yaml")  # fmt: skip
 
 

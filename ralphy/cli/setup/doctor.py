@@ -29,36 +29,38 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     Every check runs once on the committed code, where a story's checks will run, and once on broken code, where they
     must fail: --no-checks leaves that out.
     """
-    found = [(name, _repaired(one) if fix else one) for name, one in _all_findings(call)]
-    states = {name: one.state for name, one in found}
+    named_findings = [(name, _repaired(one) if fix else one) for name, one in _all_findings(call)]
+    states = {name: one.state for name, one in named_findings}
     if checks and states.get("lock") is not State.WARN and State.FAIL not in states.values():
-        found += checks_run(call)
-    problems, warnings = (sum(one.state is state for _, one in found) for state in (State.FAIL, State.WARN))
-    lines = [line for name, one in found for line in _lines(name, one)]
+        named_findings += checks_run(call)
+    problems, warnings = (sum(one.state is state for _, one in named_findings) for state in (State.FAIL, State.WARN))
+    lines = [line for name, one in named_findings for line in _lines(name, one)]
     total = f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"
-    rows = [{"name": name, "state": one.state.value, "said": one.said, "fix": one.fix} for name, one in found]
+    rows = [
+        {"name": name, "state": one.state.value, "said": one.message, "fix": one.fix} for name, one in named_findings
+    ]
     code = ExitCode.ENVIRONMENT if problems else ExitCode.DONE
     return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
 
 
-def _repaired(found: Finding) -> Finding:
+def _repaired(finding: Finding) -> Finding:
     """The finding after its fix, where that is safe; else as it is."""
-    if found.repair is None:
-        return found
+    if finding.repair is None:
+        return finding
     try:
-        return Finding(f"fixed: {found.repair()}")
+        return Finding(f"fixed: {finding.repair()}")
     except (RalphyError, OSError) as error:
-        return replace(found, said=f"{found.said}; not fixed: {error}")
+        return replace(finding, message=f"{finding.message}; not fixed: {error}")
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _lines(name: str, found: Finding) -> Iterator[str]:
-    yield f"{found.state.value:<5} {name:<10} {found.said}"
-    if found.fix:
-        yield f"{'':<16} fix: {found.fix}"
+def _lines(name: str, finding: Finding) -> Iterator[str]:
+    yield f"{finding.state.value:<5} {name:<10} {finding.message}"
+    if finding.fix:
+        yield f"{'':<16} fix: {finding.fix}"
 
 
 def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:

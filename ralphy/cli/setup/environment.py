@@ -40,9 +40,9 @@ def _prompts(place: Place) -> Finding:
     features = listed(root, place.config.project.features_dir)
     folders = (root / ".ralphy" / "prompts", *(feature.private / "prompts" for feature in features))
     own = {path: step for folder in folders for path, step in own_prompts(folder).items()}
-    found = [text.replace(f"{root}/", "") for path, step in own.items() for text in doubts(path, step)]
-    if found:
-        return warn("; ".join(found), 'edit it (`{% include "_report.md.j2" %}` is the report), or delete it')
+    problems = [text.replace(f"{root}/", "") for path, step in own.items() for text in doubts(path, step)]
+    if problems:
+        return warn("; ".join(problems), 'edit it (`{% include "_report.md.j2" %}` is the report), or delete it')
     return Finding(f"{len(own)} of the project's own" if own else "the built-in ones")
 
 
@@ -91,10 +91,10 @@ def _file_system(place: Place) -> Finding:
 def kind_of_mount(path: Path) -> str:
     """The type of the file system that holds `path`; "" where it cannot be known."""
     best, kind = "", ""
-    for found in psutil.disk_partitions(all=True):
-        place = Path(found.mountpoint)
-        if len(found.mountpoint) >= len(best) and (path == place or place in path.parents):
-            best, kind = found.mountpoint, found.fstype
+    for partition in psutil.disk_partitions(all=True):
+        place = Path(partition.mountpoint)
+        if len(partition.mountpoint) >= len(best) and (path == place or place in path.parents):
+            best, kind = partition.mountpoint, partition.fstype
     return kind
 
 

@@ -27,7 +27,7 @@ class Finding:
     `repair` does it and says what it did, where that is safe: it replaces nothing of a person's.
     """
 
-    said: str
+    message: str
     fix: str = ""
     state: State = State.OK
     repair: Callable[[], str] | None = None
@@ -57,11 +57,11 @@ class Look:
 def findings(looks: Sequence[Look], place: Place) -> Iterator[tuple[str, Finding]]:
     """What each look finds, by its name."""
     for look in looks:
-        if found := _found(look, place):
-            yield look.name, found
+        if finding := _finding_of(look, place):
+            yield look.name, finding
 
 
-def _found(look: Look, place: Place) -> Finding | None:
+def _finding_of(look: Look, place: Place) -> Finding | None:
     if look.needs_settings and not place.has_settings:  # of which the finding "settings" tells
         return None
     try:
@@ -74,9 +74,9 @@ def of_error(error: RalphyError | OSError, state: State = State.FAIL, fix: str =
     return Finding(str(error), getattr(error, "hint", "") or fix, state)
 
 
-def warn(said: str, fix: str) -> Finding:
-    return Finding(said, fix, State.WARN)
+def warn(message: str, fix: str) -> Finding:
+    return Finding(message, fix, State.WARN)
 
 
-def fail(said: str, fix: str) -> Finding:
-    return Finding(said, fix, State.FAIL)
+def fail(message: str, fix: str) -> Finding:
+    return Finding(message, fix, State.FAIL)

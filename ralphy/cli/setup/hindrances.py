@@ -29,9 +29,9 @@ _SCOPES = re.compile(r"^x-oauth-scopes:(.*)$", re.I | re.M)
 
 
 def hindrances(place: Place) -> Iterator[tuple[str, Finding]]:
-    """A finding for each that is there; one that says that none is."""
-    found = list(findings(_LOOKS, place))
-    yield from found or [("hindrances", Finding("no ignore rule, hook, checkout or owner stands in the way"))]
+    """A finding for each hindrance, or one that says that there is none."""
+    named_findings = list(findings(_LOOKS, place))
+    yield from named_findings or [("hindrances", Finding("no ignore rule, hook, checkout or owner stands in the way"))]
 
 
 def _branch(place: Place) -> Finding | None:
@@ -99,7 +99,7 @@ def _base_behind(place: Place) -> Finding | None:
 def _owners(place: Place) -> Finding | None:
     """Files of another user (root, after a sudo), which Ralphy could not replace."""
     root, owner = place.repository.root, place.repository.root.stat().st_uid
-    foreign = [found.path for found in islice(walk(root), _MOST_FILES) if found.stat.st_uid != owner]
+    foreign = [entry.path for entry in islice(walk(root), _MOST_FILES) if entry.stat.st_uid != owner]
     if not foreign:
         return None
     return warn(f"of another user than the checkout: {first_few(sorted(foreign), 3)}",

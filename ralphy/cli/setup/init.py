@@ -38,19 +38,19 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     """
     repository = call.repository()
     config = call.settings().config
-    found = detect_stack(repository.root, prefer=config.stack.language)
-    changes = planned(repository.root, config, found, with_ci=ci)
+    stack = detect_stack(repository.root, prefer=config.stack.language)
+    changes = planned(repository.root, config, stack, with_ci=ci)
     mixed = _mixed(repository, changes)
     first = [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
     first += writer.to_do_first(changes)
     steps = [*_commit_all(changes, mixed), *_NEXT]
     done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
     needed = [sentence for sentence in first if sentence != writer.CHECKS_FOUND]
-    text = "\n".join(needed if call.output.quiet else [*_detected(found), "", *done, "", *_what_next(first, steps)])
+    text = "\n".join(needed if call.output.quiet else [*_detected(stack), "", *done, "", *_what_next(first, steps)])
     rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
     return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, first=first,
-                              next=[command for command, _ in steps], language=found.language,
-                              evidence=list(found.evidence))  # fmt: skip
+                              next=[command for command, _ in steps], language=stack.language,
+                              evidence=list(stack.evidence))  # fmt: skip
 
 
 def _what_next(first: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[str]:
@@ -60,17 +60,17 @@ def _what_next(first: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[s
     return [*seen_to, "Next:", *(f"  {command:<{width}}  # {why}" for command, why in steps)]
 
 
-def _detected(found: StackReport) -> list[str]:
+def _detected(stack: StackReport) -> list[str]:
     """The stack in a line, and below it what shows it."""
-    named = [found.language or "no known language", found.framework, found.package_manager]
-    named += [f"{check.name}: {check.run}" for check in found.checks] or ["no checks"]
-    return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in found.evidence)]
+    named = [stack.language or "no known language", stack.framework, stack.package_manager]
+    named += [f"{check.name}: {check.run}" for check in stack.checks] or ["no checks"]
+    return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in stack.evidence)]
 
 
-def planned(root: Path, config: Config, found: StackReport, *, with_ci: bool = False) -> list[Change]:
+def planned(root: Path, config: Config, stack: StackReport, *, with_ci: bool = False) -> list[Change]:
     """What `ralphy init` does to a repository with this stack."""
-    return writer.plan(root, language=found.language, checks=found.checks, features_dir=config.project.features_dir,
-                       with_ci=with_ci, example=example_check(found.language), setup=found.setup)  # fmt: skip
+    return writer.plan(root, language=stack.language, checks=stack.checks, features_dir=config.project.features_dir,
+                       with_ci=with_ci, example=example_check(stack.language), setup=stack.setup)  # fmt: skip
 
 
 def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
@@ -78,8 +78,8 @@ def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
     if added_to:
         require_plain_rules(repository.root)
-    said = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
-    return {path: line[:2] for path, line in said.items() if line}
+    status_lines = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
+    return {path: line[:2] for path, line in status_lines.items() if line}
 
 
 def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -96,8 +96,8 @@ def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tup
 @with_options
 def init_prompts(call: Invocation, force: bool) -> int:
     """They go to .ralphy/prompts/; existing files stay."""
-    said = writer.init_prompts(call.repository().root, force)
-    return call.output.answer("init-prompts", "\n".join(said), said=said)
+    messages = writer.init_prompts(call.repository().root, force)
+    return call.output.answer("init-prompts", "\n".join(messages), said=messages)
 
 
 @click.command("detect")
@@ -106,37 +106,37 @@ def init_prompts(call: Invocation, force: bool) -> int:
 def detect(call: Invocation, save: bool) -> int:
     """Shows the evidence, too; runs nothing."""
     repository = call.repository()
-    found = detect_stack(repository.root, prefer=call.settings().config.stack.language)
-    is_saved, said = _save(repository.root, found) if save else (False, "")
-    lines = [*_described(found), *([said] if said else [])]
-    return call.output.answer("detect", "\n".join(lines), **asdict(found), saved=is_saved, said=said)
+    stack = detect_stack(repository.root, prefer=call.settings().config.stack.language)
+    is_saved, message = _save(repository.root, stack) if save else (False, "")
+    lines = [*_described(stack), *([message] if message else [])]
+    return call.output.answer("detect", "\n".join(lines), **asdict(stack), saved=is_saved, said=message)
 
 
-def _described(found: StackReport) -> list[str]:
-    lines = [f"language   {found.language or 'unknown'}"]
-    lines += [f"framework  {found.framework}"] if found.framework else []
-    lines += [f"packages   {found.package_manager}"] if found.package_manager else []
-    lines += [f"setup      {found.setup}"] if found.setup else []
-    lines += [f"{check.name:<10} {check.run}" for check in found.checks] or ["checks     none"]
-    return [*lines, "because", *(f"  {sentence}" for sentence in found.evidence)]
+def _described(stack: StackReport) -> list[str]:
+    lines = [f"language   {stack.language or 'unknown'}"]
+    lines += [f"framework  {stack.framework}"] if stack.framework else []
+    lines += [f"packages   {stack.package_manager}"] if stack.package_manager else []
+    lines += [f"setup      {stack.setup}"] if stack.setup else []
+    lines += [f"{check.name:<10} {check.run}" for check in stack.checks] or ["checks     none"]
+    return [*lines, "because", *(f"  {sentence}" for sentence in stack.evidence)]
 
 
-def _save(root: Path, found: StackReport) -> tuple[bool, str]:
+def _save(root: Path, stack: StackReport) -> tuple[bool, str]:
     """Add the checks to the settings' file, or leave it as it is; (whether they are saved, what to say of it)."""
-    if not found.checks:
+    if not stack.checks:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG
     writer.refuse_links(root, CONFIG)
     before = read_regular(path)
     if before is None:
-        text = config_text(root.name, found.language, found.checks, "docs/features", setup=found.setup)
+        text = config_text(root.name, stack.language, stack.checks, "docs/features", setup=stack.setup)
         replace_file(path, text.encode())
         return True, f"saved to a new {CONFIG}"
     there = read_values(before, CONFIG).plain()
     taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
     if taken:
         return False, f"kept {CONFIG}: it already has {taken}"
-    replace_file(path, _with_checks(before, found.checks))
+    replace_file(path, _with_checks(before, stack.checks))
     return True, f"saved to {CONFIG}"
 
 

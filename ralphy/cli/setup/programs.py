@@ -63,10 +63,10 @@ def _git(env: Mapping[str, str], root: str) -> Finding:
     if path is None:
         return fail("git is not on PATH", "install git")
     code, text = _answer((path, "--version"), Path("/"), env)
-    found = re.search(r"(\d+)\.(\d+)", text)
-    if code or not found:
+    match = re.search(r"(\d+)\.(\d+)", text)
+    if code or not match:
         return fail(f"git --version: {text}", "install git again")
-    if (int(found[1]), int(found[2])) < LEAST_GIT:
+    if (int(match[1]), int(match[2])) < LEAST_GIT:
         return fail(f"{text} is too old", f"install git {'.'.join(map(str, LEAST_GIT))} or later")
     return Finding(text)
 
@@ -97,14 +97,14 @@ def _repository(place: Place) -> Finding:
 
 
 def _set_up(place: Place) -> Finding:
-    """Is the repository set up, with this version's schemas for editors?"""
+    """Whether the repository is set up, with this version's schemas for editors."""
     root = place.repository.root
     if not (root / ".ralphy" / "config.yaml").exists():
-        said = "no .ralphy/config.yaml: defaults and detected checks are used"
-        return Finding(said, "ralphy init", State.WARN, lambda: "; ".join(_initialised(place)))
+        problem = "no .ralphy/config.yaml: defaults and detected checks are used"
+        return Finding(problem, "ralphy init", State.WARN, lambda: "; ".join(_initialised(place)))
     if stale := stale_schemas(root):
-        said = f"of another version of Ralphy: {', '.join(stale)}"
-        return Finding(said, "ralphy doctor --fix", State.WARN, lambda: "; ".join(write_schemas(root)))
+        problem = f"of another version of Ralphy: {', '.join(stale)}"
+        return Finding(problem, "ralphy doctor --fix", State.WARN, lambda: "; ".join(write_schemas(root)))
     return Finding(".ralphy/config.yaml is there")
 
 
@@ -182,16 +182,16 @@ def _in_the_checkout(place: Place, program: Path) -> str:
 
 
 def _sandbox(place: Place) -> Finding:
-    """What stands around the agent; its absence is a fault only where it is asked for. strict is tried as a loop would
-    put it up."""
+    """The sandbox around the agent; its absence is a fault only where it is asked for. strict is tried as a loop would
+    start it."""
     if place.config.safety.level == "strict":
         with workspace_of(place) as (w, _):
             require_agent_starts(w)
         return Finding(f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
-    found = _open_sandbox(place)
-    if found.state is State.WARN and place.config.acceptance.tests == SEALED:
-        return fail(f"{found.said}; acceptance.tests: sealed needs a sandbox", found.fix)
-    return found
+    finding = _open_sandbox(place)
+    if finding.state is State.WARN and place.config.acceptance.tests == SEALED:
+        return fail(f"{finding.message}; acceptance.tests: sealed needs a sandbox", finding.fix)
+    return finding
 
 
 def _open_sandbox(place: Place) -> Finding:

@@ -33,17 +33,17 @@ def write_script(call: Invocation, folder: Path, *, force: bool = False) -> list
     """Write both files into the folder, for this repository's stack; (name, what was done) for each."""
     repository = call.repository()
     config = call.settings().config
-    found = detect(repository.root, prefer=config.stack.language)
+    stack = detect(repository.root, prefer=config.stack.language)
     files = ralph_files(
-        name=config.project.name or repository.root.name, language=config.stack.language or found.language,
-        framework=found.framework or "", package_manager=found.package_manager or "",
-        checks=with_stack(config, found.checks),
+        name=config.project.name or repository.root.name, language=config.stack.language or stack.language,
+        framework=stack.framework or "", package_manager=stack.package_manager or "",
+        checks=with_stack(config, stack.checks),
     )  # fmt: skip
     return write_ralph_files(folder, files, force=force)
 
 
 def _following(call: Invocation, folder: Path) -> list[str]:
-    shown = os.path.relpath(folder, call.directory)
-    missing = [] if (folder / "prd.json").exists() else [f"write {shown}/prd.json (ralphy decompose PRD.md)"]
-    return [f"customise {shown}/prompt.md, and CHECKS in {shown}/ralph.sh", *missing, "commit them",
-            f"{shown}/ralph.sh"]  # fmt: skip
+    relative_folder = os.path.relpath(folder, call.directory)
+    missing = [] if (folder / "prd.json").exists() else [f"write {relative_folder}/prd.json (ralphy decompose PRD.md)"]
+    return [f"customise {relative_folder}/prompt.md, and CHECKS in {relative_folder}/ralph.sh", *missing, "commit them",
+            f"{relative_folder}/ralph.sh"]  # fmt: skip

@@ -50,16 +50,16 @@ def show(call: Invocation, word: str | None, origin: bool) -> int:
     """
     named_ones = [name for name in all_fields() if f"{name}.".startswith(f"{word}.")]
     feature = word if word and (not named_ones or call.is_feature(word)) else None
-    found = _in_force(call, feature)
-    values = _values(found.config)
+    settings = _in_force(call, feature)
+    values = _values(settings.config)
     if feature != word:
         values = {name: values[name] for name in named_ones}
     width = max(map(len, values))
     lines = [f"{name:<{width}}  {flow(value)}" for name, value in values.items()]
     if origin:
         wide = min(60, max(map(len, lines)))
-        lines = [f"{line:<{wide}}  {found.sources[name]}" for name, line in zip(values, lines, strict=True)]
-    rows = [{"name": name, "value": value, "origin": found.sources[name]} for name, value in values.items()]
+        lines = [f"{line:<{wide}}  {settings.sources[name]}" for name, line in zip(values, lines, strict=True)]
+    rows = [{"name": name, "value": value, "origin": settings.sources[name]} for name, value in values.items()]
     return call.output.answer("config", "\n".join(lines), feature=feature, settings=_plain(rows))
 
 
@@ -88,10 +88,10 @@ def _plain(value: Any) -> Any:
 def get(call: Invocation, key: str, feature: str | None) -> int:
     """Print the value of one setting, such as limits.max_attempts."""
     name = named(key).dotted
-    found = _in_force(call, feature)
-    value = _values(found.config)[name]
-    said = value if isinstance(value, str) else flow(value)
-    return call.output.answer("config-get", said, name=name, value=_plain(value), origin=found.sources[name])
+    settings = _in_force(call, feature)
+    value = _values(settings.config)[name]
+    text = value if isinstance(value, str) else flow(value)
+    return call.output.answer("config-get", text, name=name, value=_plain(value), origin=settings.sources[name])
 
 
 @config.command("set")
@@ -121,11 +121,11 @@ def set_(call: Invocation, key: str, value: str) -> int:
     if is_trusted:  # what a person types is their own
         accept_settings(repository.root, call.settings().loosening, os.environ)
     origin = call.settings().sources[field.dotted]
-    said = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
+    message = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
     if not origin.startswith(f"{CONFIG}:"):
-        said += f"\nno effect here: {origin} decides" if origin != "default" else ""
-    return call.output.answer("config-set", said, name=field.dotted, value=_plain(wanted), file=CONFIG, origin=origin,
-                              changed=after != before)  # fmt: skip
+        message += f"\nno effect here: {origin} decides" if origin != "default" else ""
+    return call.output.answer("config-set", message, name=field.dotted, value=_plain(wanted), file=CONFIG,
+                              origin=origin, changed=after != before)  # fmt: skip
 
 
 def _typed(field: Field, text: str) -> Any:
@@ -161,8 +161,8 @@ def check(call: Invocation) -> int:
     folders = [path.parent.parent for path in files if path != root / CONFIG]
     warnings: list[str] = []
     with suppress(InvalidInput):  # which the report of the file says
-        found = [load(root, folder, env=os.environ) for folder in (None, *folders)]
-        warnings = list(dict.fromkeys(text for one in found for text in one.warnings))
+        all_settings = [load(root, folder, env=os.environ) for folder in (None, *folders)]
+        warnings = list(dict.fromkeys(text for one in all_settings for text in one.warnings))
     for text in warnings:
         call.output.note(f"warning: {text}")
     if own and own.exists():

@@ -38,14 +38,14 @@ class _Verdict:
 
     path: str
     kind: str
-    said: str
+    summary: str
     error: RalphyError | None = None
 
     def row(self) -> dict[str, object]:
-        found: dict[str, object] = {"path": self.path, "kind": self.kind, "ok": self.error is None}
+        row: dict[str, object] = {"path": self.path, "kind": self.kind, "ok": self.error is None}
         if self.error is None:
-            return {**found, "said": self.said}
-        return {**found, "error": str(self.error), "hint": self.error.hint}
+            return {**row, "said": self.summary}
+        return {**row, "error": str(self.error), "hint": self.error.hint}
 
 
 @click.command("validate")
@@ -69,7 +69,7 @@ def report(
     verdicts = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
     rows = [verdict.row() for verdict in verdicts]
     wrong = [verdict.error for verdict in verdicts if verdict.error]
-    text = "\n".join(f"ok  {verdict.path}: {verdict.said}" for verdict in verdicts if verdict.error is None)
+    text = "\n".join(f"ok  {verdict.path}: {verdict.summary}" for verdict in verdicts if verdict.error is None)
     code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
     call.output.answer(name, text, code, files=rows, **more)
     if not call.output.as_json:
@@ -81,7 +81,7 @@ def report(
 def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files that are meant; NotFound when there are none."""
     if target is None:
-        found = list(all_files(call))
+        targets = list(all_files(call))
         hint = 'write one (see prd.json.example), or: ralphy start "what you want built"'
     else:
         given = call.directory / target
@@ -89,18 +89,18 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
             return [given]
         folder = call.feature(target)
         files = [path for path in map(folder.file, _OF_FEATURE) if path.exists()]
-        found = [*files, *own_prompts(folder.private / "prompts")]
+        targets = [*files, *own_prompts(folder.private / "prompts")]
         hint = f"write {folder.in_repository('PRD.md')}, then: ralphy start {target}"
-    if not found:
+    if not targets:
         raise NotFound("no PRD.md, prd.json or config.yaml here", hint=hint)
-    return found
+    return targets
 
 
 def all_files(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read: all of a feature, which Ralphy itself can have excluded from Git; elsewhere
     those that Git ignores are left out."""
     repository = call.repository()
-    paths = {found.path: None for found in walk(repository.root, skipped=_NOT_ENTERED)}
+    paths = {entry.path: None for entry in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
     features = _features_dir(call)
     wanted += [path for path in paths if path.startswith(f"{features}/")
@@ -146,55 +146,56 @@ def _display_path(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def _judge(path: Path, shown: str, bases: Collection[str]) -> _Verdict:
+def _judge(path: Path, display_path: str, bases: Collection[str]) -> _Verdict:
     kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
     kind = "stories" if path.name == "stories.json" else kinds.get(path.suffix, "prd")
     kind = "prompt" if path.parts[-3:-1] == (".ralphy", "prompts") else kind
     try:
-        return _Verdict(shown, kind, _READERS[kind](path, shown, bases))
+        return _Verdict(display_path, kind, _READERS[kind](path, display_path, bases))
     except RalphyError as error:
-        return _Verdict(shown, kind, "", error)
+        return _Verdict(display_path, kind, "", error)
 
 
-def _prd(path: Path, shown: str, bases: Collection[str]) -> str:
-    document, _ = read_prd(path, base_branches=bases, shown_as=shown)
+def _prd(path: Path, display_path: str, bases: Collection[str]) -> str:
+    document, _ = read_prd(path, base_branches=bases, shown_as=display_path)
     return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
 
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A warning for each document that a story's context names and that cannot be read."""
-    found = find_root(str(path.parent))
-    root = Path(found[0]) if found else path.parent
+    checkout = find_root(str(path.parent))
+    root = Path(checkout[0]) if checkout else path.parent
     for number, story in enumerate(document["userStories"]):
         for _, problem in unreadable(story, path.parent, root):
             yield f"warning: userStories[{number}].{problem}"
 
 
-def _stories(path: Path, shown: str, _: Collection[str]) -> str:
-    return f"{len(read_stories_draft(_bytes(path, shown, _DRAFT_BYTES), shown))} stories"
+def _stories(path: Path, display_path: str, _: Collection[str]) -> str:
+    return f"{len(read_stories_draft(_bytes(path, display_path, _DRAFT_BYTES), display_path))} stories"
 
 
-def _requirements(path: Path, shown: str, _: Collection[str]) -> str:
-    require_ready(_bytes(path, shown, _DRAFT_BYTES).decode("utf-8", "replace"), shown)
+def _requirements(path: Path, display_path: str, _: Collection[str]) -> str:
+    require_ready(_bytes(path, display_path, _DRAFT_BYTES).decode("utf-8", "replace"), display_path)
     return "ready"
 
 
-def _config(path: Path, shown: str, _: Collection[str]) -> str:
-    found = read_values(_bytes(path, shown, MAX_BYTES), shown)
-    return "; ".join([f"{len(found.values)} settings", *found.warnings])
+def _config(path: Path, display_path: str, _: Collection[str]) -> str:
+    settings = read_values(_bytes(path, display_path, MAX_BYTES), display_path)
+    return "; ".join([f"{len(settings.values)} settings", *settings.warnings])
 
 
-def _prompt(path: Path, shown: str, _: Collection[str]) -> str:
+def _prompt(path: Path, display_path: str, _: Collection[str]) -> str:
     step = own_prompts(path.parent).get(path, "")
-    found = [text.replace(str(path), shown) for text in doubts(path, step)] if step else []
+    problems = [text.replace(str(path), display_path) for text in doubts(path, step)] if step else []
     return "\n".join([f"prompt of the {step} step" if step else "no step has a prompt of this name",
-                      *(f"  warning: {text}" for text in found)])  # fmt: skip
+                      *(f"  warning: {text}" for text in problems)])  # fmt: skip
 
 
-def _bytes(path: Path, shown: str, most: int) -> bytes:
-    data = read_bounded(path, most, where=shown)
+def _bytes(path: Path, display_path: str, most: int) -> bytes:
+    data = read_bounded(path, most, where=display_path)
     if data is None:
-        raise NotFound("does not exist", where=shown, hint="`ralphy validate` without arguments checks everything")
+        raise NotFound("does not exist", where=display_path,
+                       hint="`ralphy validate` without arguments checks everything")  # fmt: skip
     return data
 
 
@@ -215,8 +216,8 @@ def trust(call: Invocation) -> int:
     them, accept them again.
     """
     root = call.repository().root
-    found = load(root, None, env=os.environ)
-    accept(root, found.loosening, os.environ)
-    accepted = list(found.untrusted.values())
-    lines = [f"accepted {said}" for said in accepted] or ["no settings to accept"]
-    return call.output.answer("trust", "\n".join(lines), accepted=sorted(found.untrusted))
+    settings = load(root, None, env=os.environ)
+    accept(root, settings.loosening, os.environ)
+    accepted = list(settings.untrusted.values())
+    lines = [f"accepted {setting}" for setting in accepted] or ["no settings to accept"]
+    return call.output.answer("trust", "\n".join(lines), accepted=sorted(settings.untrusted))

@@ -60,8 +60,8 @@ def inbox_lines(
 ) -> Iterator[str]:
     """The sections that are not empty; `line` says a feature in one line, `command` what to type."""
     for section, (title, tone) in SECTIONS.items():
-        if found := [v for v in values if section_of(v) == section]:
+        if rows := [v for v in values if section_of(v) == section]:
             yield Toned(title, tone)
-            for v in found:
+            for v in rows:
                 yield Toned(f"  {line(v)}", BAD) if "error" in v else f"  {line(v)}"
                 yield Toned(f"    {command(v)}", FAINT)

@@ -50,19 +50,19 @@ def why(call: Invocation, feature: str | None) -> int:
     names = call.meant(feature)
 
     def show(name: str | None) -> int:
-        found, workspace = call.opened(name)
+        location, workspace = call.opened(name)
         with workspace:
-            _, text, fields = explained(workspace, found, f"{name}: " if len(names) > 1 else "")
+            _, text, fields = explained(workspace, location, f"{name}: " if len(names) > 1 else "")
             return call.output.answer("why", text, **fields)
 
     return for_each(call, names, show)
 
 
 def explained(
-    workspace: Workspace, found: FeatureLocation | None, before: str = ""
+    workspace: Workspace, location: FeatureLocation | None, before: str = ""
 ) -> tuple[Snapshot, str, dict[str, Any]]:
     """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
-    snapshot, decision, reason = decided(workspace, found)
+    snapshot, decision, reason = decided(workspace, location)
     kind, until = type(decision).__name__, getattr(decision, "until", None)
     working = in_progress(workspace)
     if working and snapshot.unfinished:
@@ -134,10 +134,10 @@ def _are_several(call: Invocation) -> bool:
 
 def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
     """Where the feature stands; what is worked on at this moment comes before what would come next."""
-    found, w = call.opened(feature)
+    location, w = call.opened(feature)
     with w:
         running = holder(w.repository.checkout_dir / "lock") or None
-        value = {**status_of(w, found), "in_work": [], "running": running}
+        value = {**status_of(w, location), "in_work": [], "running": running}
         working = in_progress(w)
         if running and value["status"] == "ready" and not covers(running.get("purpose"), w.feature.name):
             return {**value, **_behind(running)}
@@ -179,15 +179,15 @@ def _status_under(call: Invocation, under: str) -> int:
         call.output.note(f"warning: {error.filename} cannot be read: {error.strerror}")
 
     for root in repositories_below(top, unreadable):
-        shown = os.path.relpath(root)
+        display_path = os.path.relpath(root)
         row: dict[str, Any] = {"repository": str(root), "features": []}
         try:
-            found, row["features"], own_code = _inbox(Invocation(root, call.output), shown)
+            inbox, row["features"], own_code = _inbox(Invocation(root, call.output), display_path)
         except (RalphyError, OSError) as error:
             own_code = error.exit_code if isinstance(error, RalphyError) else ExitCode.ENVIRONMENT
             row["error"] = error_body(own_code, str(error), getattr(error, "hint", ""))
-            found = [Toned(f"  cannot be read: {error}", BAD)]
-        lines += [*([""] if lines else []), Toned(shown, STRONG), *found]
+            inbox = [Toned(f"  cannot be read: {error}", BAD)]
+        lines += [*([""] if lines else []), Toned(display_path, STRONG), *inbox]
         rows.append(row)
         code = code or own_code
     if not rows:
@@ -201,12 +201,12 @@ def _inbox(call: Invocation, at: str = "") -> tuple[list[str], list[dict[str, An
     A feature that cannot be looked at hides no other: its error is its line, and the exit code.
     """
     values, code = [], int(ExitCode.DONE)
-    for found in call.features():
+    for location in call.features():
         try:
-            values.append(standing(call, found.feature.name))
+            values.append(standing(call, location.feature.name))
         except RalphyError as error:
             body = error_body(error.exit_code, str(error), error.hint)
-            values.append({"feature": found.feature.name, "error": body})
+            values.append({"feature": location.feature.name, "error": body})
             code = code or error.exit_code
 
     def command(value: Mapping[str, Any]) -> str:
@@ -221,5 +221,5 @@ def feature_line(v: Mapping[str, Any]) -> str:
     if "error" in v:
         return f"{v['feature']:<24} {v['error']['message']}"
     until = f"; until {local_moment(v['waiting_until'])}" if v.get("waiting_until") else ""
-    said = v.get("brief") or v["next"]
-    return f"{v['feature']:<24} {phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {said}{until}"
+    next_step = v.get("brief") or v["next"]
+    return f"{v['feature']:<24} {phase(v):<26} {v['tasks_completed']}/{v['tasks_total']}  {next_step}{until}"

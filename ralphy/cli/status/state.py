@@ -48,8 +48,8 @@ def get(call: Invocation, feature: str | None) -> int:
     open_.sort(key=lambda row: row["status"] != "in_progress")
     task = open_[0]["id"] if open_ and phase in ("implement", "heal") else None
     done = f"{value['tasks_completed']} of {value['tasks_total']} completed"
-    said = ", ".join(filter(None, (phase, f"task {task}" if task else "", done)))
-    return call.output.answer("state", f"{value['feature']}: {said}", feature=value["feature"], phase=phase,
+    summary = ", ".join(filter(None, (phase, f"task {task}" if task else "", done)))
+    return call.output.answer("state", f"{value['feature']}: {summary}", feature=value["feature"], phase=phase,
                               currentTask=task, startedAt=value["started_at"], status=value["phase"],
                               tasks_completed=value["tasks_completed"], tasks_total=value["tasks_total"])  # fmt: skip
 
@@ -66,18 +66,18 @@ def set_(call: Invocation, feature: str | None, phase: str) -> int:
     value = standing(call, feature)
     now, is_done = value["phase"], value["tasks_total"] == value["tasks_completed"] > 0
     if _WORDS.get(now) == phase:
-        said = f"the phase is {phase} already"
+        message = f"the phase is {phase} already"
     elif phase == "breakdown":
-        said = _again(call, feature, SPEC)
+        message = _again(call, feature, SPEC)
     elif phase == "implement" and now == "AWAITING_SPEC_VALIDATION":
         mark(call, feature, "APPROVED", "")
-        said = "SPEC.md is approved; `ralphy loop` works on the stories"
+        message = "SPEC.md is approved; `ralphy loop` works on the stories"
     elif phase == "deliver" and is_done:
-        said = _again(call, feature, QA)
+        message = _again(call, feature, QA)
     else:
         raise Conflict(f"{value['feature']} cannot go from {_WORDS.get(now, now)} to {phase}: the phase follows from "
                        "what is done", hint=f"ralphy why {value['feature']}")  # fmt: skip
-    return call.output.answer("state-set", said, ExitCode.DONE, feature=value["feature"], phase=phase, said=said)
+    return call.output.answer("state-set", message, ExitCode.DONE, feature=value["feature"], phase=phase, said=message)
 
 
 def _again(call: Invocation, feature: str | None, step: Step) -> str:

@@ -46,7 +46,7 @@ def import_(
     issues = source_of(source)
     if label and (issues is None or issues.number):
         raise InvalidInput("--label is for the issues of a repository", hint="github:OWNER/REPO --label NAME")
-    found, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "", tag)
+    format_name, plan = ("github", _of_issues(issues, label)) if issues else read(_files(path), source, kind or "", tag)
     text = json.dumps(plan.document(), indent=2, ensure_ascii=False) + "\n"
     _require_valid(plan, source)
     features = call.repository().root / call.settings().config.project.features_dir
@@ -56,20 +56,20 @@ def import_(
     if not dry_run:
         feature_with(features, feature, "prd.json", text)
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
-    lines += [f"left out: {line}" for line in plan.left_out]
-    label = FORMATS[found].label if found in FORMATS else "issues of GitHub"
+    lines += [f"left out: {reason}" for reason in plan.left_out]
+    format_title = FORMATS[format_name].label if format_name in FORMATS else "issues of GitHub"
     stories = "1 story" if len(plan.stories) == 1 else f"{len(plan.stories)} stories"
-    lines.append(f"{stories}, read as {label}; left out: {len(plan.left_out) or 'nothing'}; "
+    lines.append(f"{stories}, read as {format_title}; left out: {len(plan.left_out) or 'nothing'}; "
                  f"next: ralphy plan {feature}")  # fmt: skip
-    return call.output.answer("import", "\n".join(lines), feature=feature, format=found, dry_run=dry_run,
+    return call.output.answer("import", "\n".join(lines), feature=feature, format=format_name, dry_run=dry_run,
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
 
 
 def _of_issues(source: IssueSource, label: str) -> Plan:
-    found, is_cut = read_issues(source, label, os.environ)
-    plan = plan_of(found, source.slug)
+    issues, is_cut = read_issues(source, label, os.environ)
+    plan = plan_of(issues, source.slug)
     if is_cut:
-        plan.left_out.append(f"{source.slug}: the issues beyond the first {len(found)} (--label NAME reads fewer)")
+        plan.left_out.append(f"{source.slug}: the issues beyond the first {len(issues)} (--label NAME reads fewer)")
     return plan
 
 
@@ -104,20 +104,20 @@ def export(call: Invocation, feature: str | None, output: str | None) -> int:
         call.output.verbatim(text)
         return 0
     written = [_write(call.directory / output, text)] if output else []
-    said = [f"wrote {path}" for path in written]
-    return call.output.answer("export", said, feature=name, files={"prd.json": text}, written=written)
+    lines = [f"wrote {path}" for path in written]
+    return call.output.answer("export", lines, feature=name, files={"prd.json": text}, written=written)
 
 
 def _files(path: Path) -> dict[str, str]:
     """The file, or the Markdown files below the folder."""
     if path.is_dir():
-        inside = sorted(found.path for found in walk(path) if found.name.endswith(".md"))
+        inside = sorted(entry.path for entry in walk(path) if entry.name.endswith(".md"))
         if len(inside) > _MOST_FILES:
             raise InvalidInput(f"holds {len(inside)} Markdown files, more than {_MOST_FILES}", where=str(path))
-        found = {name: read_bounded(path / name, _MOST_BYTES) for name in inside}
+        contents = {name: read_bounded(path / name, _MOST_BYTES) for name in inside}
     else:
-        found = {path.name: read_bounded(path, _MOST_BYTES)}
-    texts = {name: data.decode("utf-8-sig", "replace") for name, data in found.items() if data is not None}
+        contents = {path.name: read_bounded(path, _MOST_BYTES)}
+    texts = {name: data.decode("utf-8-sig", "replace") for name, data in contents.items() if data is not None}
     if not texts:
         raise NotFound(f"there is nothing to read at {path}", hint="name a file or a folder")
     return texts

@@ -53,8 +53,8 @@ def reject(call: Invocation, feature: str | None, message: str, end: bool) -> in
 def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
     name, gate = mark(call, feature, marker, text)
     word = "approve" if marker == "APPROVED" else "reject"
-    said = f"{name}: {marker} written; {_picked_up_by(call, name)}"
-    return call.output.answer(word, said, feature=name, gate=gate)
+    message = f"{name}: {marker} written; {_picked_up_by(call, name)}"
+    return call.output.answer(word, message, feature=name, gate=gate)
 
 
 def _picked_up_by(call: Invocation, feature: str) -> str:
@@ -162,16 +162,16 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
     step = named.get(target)
     with call.edited(feature, f"redo {target}", review=False, starts_over=bool(step and step.starts_over)) as (w, s):
         if step:
-            said = redo_step(w, step)
+            message = redo_step(w, step)
         elif any(story.id == target for story in s.prd.stories):
             new = plan(s, Change(Verb.RESET, target))
             keep(w, s, new)
-            said = new.message
+            message = new.message
         else:
             near = nearest(target, [*(story.id for story in s.prd.stories), *named])
             raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story of {s.feature}",
                                hint=f"did you mean {near}?" if near else f"ralphy story list {s.feature}")  # fmt: skip
-    return call.output.answer("redo", said, target=target, said=said)
+    return call.output.answer("redo", message, target=target, said=message)
 
 
 @click.command("reset")
@@ -196,5 +196,5 @@ def reset_circuit(call: Invocation, feature: str | None) -> int:
         w.record("reset_circuit")
         state = w.history.breaker.state_at(w.clock()).value
     changed = f"was {before}, is now {state}" if state != before else f"is {state} already"
-    said = f"{w.feature.name}: the circuit breaker {changed}"
-    return call.output.answer("reset-circuit", said, feature=w.feature.name, was=before, state=state)
+    message = f"{w.feature.name}: the circuit breaker {changed}"
+    return call.output.answer("reset-circuit", message, feature=w.feature.name, was=before, state=state)

@@ -79,10 +79,11 @@ def next_(call: Invocation, feature: str | None) -> int:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     ready = next_ready(prd)
     stuck = why_stuck(prd)
-    said = f"{ready.id} {ready.title}" if ready else stuck or "all stories are completed"
+    message = f"{ready.id} {ready.title}" if ready else stuck or "all stories are completed"
     over = ExitCode.WAITING if asks_only(prd) else ExitCode.STORIES_OPEN
     code = ExitCode.DONE if ready or not stuck else over
-    return call.output.answer("story-next", said, code, feature=name, story=ready.raw if ready else None, said=said)
+    row = ready.raw if ready else None
+    return call.output.answer("story-next", message, code, feature=name, story=row, said=message)
 
 
 @story.command("show")
@@ -113,14 +114,14 @@ def features_with(call: Invocation, names: Sequence[str | None], story_id: str) 
 def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool) -> int:
     with call.seen(feature) as (w, s):
         prd, name = with_parts(s.prd), s.feature
-        found = find_story(prd, story_id, name)
-        commit = ledger.story_commits(w.repository, name, s.tree.head).get(found.id)
-        attempts = ledger.kept(w.repository, name, found.id)
-    status = shown_status(prd)[found.id]
+        story = find_story(prd, story_id, name)
+        commit = ledger.story_commits(w.repository, name, s.tree.head).get(story.id)
+        attempts = ledger.kept(w.repository, name, story.id)
+    status = shown_status(prd)[story.id]
     heading = [] if is_one else [f"{name}:"]
-    lines = [*heading, *_described(prd, found, status, commit, attempts)]
+    lines = [*heading, *_described(prd, story, status, commit, attempts)]
     return call.output.answer(
-        "story", "\n".join(lines), feature=name, story=found.raw, status=status,
+        "story", "\n".join(lines), feature=name, story=story.raw, status=status,
         commit=_commit(commit), kept_attempts=[attempt.ref for attempt in attempts],
     )  # fmt: skip
 
@@ -133,13 +134,13 @@ def _commit(commit: StoryCommit | None) -> dict[str, Any] | None:
 
 
 def _described(
-    prd: Prd, found: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]
+    prd: Prd, story: Story, status: str, commit: StoryCommit | None, attempts: Sequence[KeptAttempt]
 ) -> list[str]:
-    raw, execution = found.raw, found.execution
+    raw, execution = story.raw, story.execution
     evidence = raw.get("evidence") or {}
     landed = f"{commit.commit[:12]} {commit.subject}" if commit else ""
-    after = f", after {', '.join(found.depends_on)}" if found.depends_on else ""
-    lists = [(f"{title.lower()}:", "".join(map(_ticked, items))) for title, items in boxes(found, known_answers(prd))]
+    after = f", after {', '.join(story.depends_on)}" if story.depends_on else ""
+    lists = [(f"{title.lower()}:", "".join(map(_ticked, items))) for title, items in boxes(story, known_answers(prd))]
     rows = (
         ("", str(raw.get("description") or "")),
         *lists,
@@ -150,17 +151,17 @@ def _described(
         ("checks: ", verified_by(evidence)),
         ("asked: ", asked_of(evidence)),
         ("tests: ", parts_in_words(evidence, 20)),
-        ("flagged:", "".join(f"\n- {text}" for text in warnings_of(found))),
+        ("flagged:", "".join(f"\n- {text}" for text in warnings_of(story))),
         ("commit: ", f"{landed} (reverted by {commit.reverted_by[:12]})" if commit and commit.reverted_by else landed),
-        ("commit: ", "none (imported, accepted or squash-merged)" if _is_foreign(found, commit) else ""),
+        ("commit: ", "none (imported, accepted or squash-merged)" if _is_foreign(story, commit) else ""),
         ("kept attempts: ", ", ".join(str(attempt.number) for attempt in attempts)),
     )
-    lines = [f"{found.id} {found.title} ({status})", f"  priority {found.priority}, {found.kind}{after}"]
+    lines = [f"{story.id} {story.title} ({status})", f"  priority {story.priority}, {story.kind}{after}"]
     return lines + [f"  {name}{text}".replace("\n", "\n    ") for name, text in rows if text]
 
 
-def _is_foreign(found: Story, commit: StoryCommit | None) -> bool:
-    return found.is_completed and (commit is None or bool(commit.reverted_by))
+def _is_foreign(story: Story, commit: StoryCommit | None) -> bool:
+    return story.is_completed and (commit is None or bool(commit.reverted_by))
 
 
 def _ticked(item: Item) -> str:
@@ -204,12 +205,12 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
     """Complete a story that you did yourself; requires committed changes and green checks."""
     story_id, feature = named_story(call, story_id, feature)
     with call.edited(feature, f"story done {story_id}") as (w, s):
-        found = find_story(s.prd, story_id, s.feature)
-        if found.is_completed:
-            return _say(call, w, "done", found.id, f"{found.id} is already completed")
-        require_dependencies(s.prd, found, s.feature)
-        checks = "the checks are green" if accept(w, s, found) else "no checks ran"
-        return _say(call, w, "done", found.id, f"completed {found.id}: accepted by a person, {checks}")
+        story = find_story(s.prd, story_id, s.feature)
+        if story.is_completed:
+            return _say(call, w, "done", story.id, f"{story.id} is already completed")
+        require_dependencies(s.prd, story, s.feature)
+        checks = "the checks are green" if accept(w, s, story) else "no checks ran"
+        return _say(call, w, "done", story.id, f"completed {story.id}: accepted by a person, {checks}")
 
 
 @story.command("fail")
@@ -244,8 +245,8 @@ def _change(call: Invocation, feature: str | None, change: Change, purpose: str)
     return change_stories(call, feature, change, purpose, say)
 
 
-def _say(call: Invocation, w: Workspace, verb: str, story_id: str, said: str) -> int:
+def _say(call: Invocation, w: Workspace, verb: str, story_id: str, message: str) -> int:
     """The sentence, or the story's row; TASKS.md shows the change as well."""
     render_tasks(w, observe(w))
     row = next(row for row in status_of(w)["stories"] if row["id"] == story_id)
-    return call.output.answer(f"story-{verb}", said, feature=w.feature.name, story=row, said=said)
+    return call.output.answer(f"story-{verb}", message, feature=w.feature.name, story=row, said=message)
