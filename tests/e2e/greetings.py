@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.e2e.scripted import bash, edit, handed_in, read, report, write
 
-STORIES: tuple[Mapping[str, Any], ...] = (
+STORIES: tuple[dict[str, Any], ...] = (
     {
         "id": "US-001",
         "title": "Greet by name",

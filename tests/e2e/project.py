@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.doubles.github_api import GitHubApi
 from tests.doubles.github_world import World
 from tests.e2e import claude_cli
+from tests.engine import building
 
 FEATURE = "login"
 BRANCH = f"ralph/{FEATURE}"
@@ -31,82 +30,23 @@ class Called:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A repository, and the environment of the shell in it."""
+class Project(building.Project):
+    """A repository with the feature login, and the environment of the shell in it."""
 
-    repo: Path
-    env: Mapping[str, str]
+    def __init__(self, repo: Path, env: Mapping[str, str]) -> None:
+        super().__init__(repo, f"docs/features/{FEATURE}", repo, dict(env))
 
-    @property
-    def folder(self) -> Path:
-        return self.repo / "docs" / "features" / FEATURE
-
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start `ralphy` with these words; -P keeps the repository's own modules out of it."""
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "ralphy", *words],
-            cwd=self.repo,
-            env=dict(self.env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-
-    def loop(self, *flags: str) -> Called:
+    def night(self, *flags: str) -> Called:
         """Call `ralphy loop` and wait for its end."""
         with self.start("loop", FEATURE, *flags) as process:
-            try:
-                _, said = process.communicate(timeout=PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                raise
+            _, said = process.communicate(timeout=PATIENCE_S)
         return Called(process.returncode, said)
-
-    def write(self, name: str, text: str) -> None:
-        """Put a file into the feature folder."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / name).write_text(text, encoding="utf-8")
-
-    def plan(self, *stories: Mapping[str, Any]) -> None:
-        """A prd.json by hand, so that no spec step comes before the stories."""
-        self.write("prd.json", json.dumps({"userStories": list(stories)}))
-
-    def prd(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "prd.json").read_text(encoding="utf-8"))
-        return found
-
-    def story(self, story_id: str) -> dict[str, Any]:
-        stories: Sequence[dict[str, Any]] = self.prd()["userStories"]
-        return next(story for story in stories if story["id"] == story_id)
-
-    def approve(self) -> None:
-        (self.folder / "APPROVED").touch()
 
     def kept(self, name: str) -> list[Path]:
         """The files of that name that the runs left, the oldest first."""
         return sorted((self.folder / ".ralphy" / "runs").glob(f"*/{name}"))
 
-    def journal(self, event: str) -> list[dict[str, Any]]:
-        """The lines of one kind in Ralphy's journal."""
-        lines = (self.repo / ".git" / "ralphy" / "journal.jsonl").read_text(encoding="utf-8").splitlines()
-        return [entry for line in lines if (entry := json.loads(line))["ev"] == event]
-
-    def ends(self) -> list[tuple[str, str]]:
-        """(step or story, outcome) of every run that ended, in order."""
-        runs = {entry["run"]: entry.get("story") or entry["step"] for entry in self.journal("run")}
-        return [(runs[entry["run"]], entry["outcome"]) for entry in self.journal("end")]
-
-    def git(self, *words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=self.repo, capture_output=True, encoding="utf-8", check=True)
-        return done.stdout.strip()
-
-    def subjects(self) -> list[str]:
-        """The first lines of the commits since main, the oldest first."""
-        return self.git("log", "--reverse", "--format=%s", f"main..{BRANCH}").splitlines()
-
-    def trailer(self, name: str) -> list[str]:
+    def trailers(self, name: str) -> list[str]:
         """The values of a trailer in the commits since main, the oldest first."""
         form = f"--format=%(trailers:key={name},valueonly)"
         return self.git("log", "--reverse", form, f"main..{BRANCH}").split()
@@ -138,7 +78,7 @@ def make_hostile(repo: Path, canaries: Path, *moments: str, **settings: object) 
 
 def on_a_forge(repo: Path, folder: Path) -> Path:
     """Give the repository a remote on the forge; the bare repository that is really pushed to, in `folder`."""
-    bare, project = folder / "widget.git", Project(repo, {})
+    bare, project = folder / "widget.git", Project(repo, os.environ)
     project.git("init", "--quiet", "--bare", str(bare))
     project.git("remote", "add", "origin", "https://github.com/acme/widget.git")
     project.git("config", "remote.origin.pushurl", str(bare))

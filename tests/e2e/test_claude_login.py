@@ -77,9 +77,9 @@ def test_with_a_key_a_story_is_done_and_nothing_stays_for_the_persons_next_sessi
     with Scripted(script) as api:
         project = with_claude(git_repo, home, api.url)
         project.plan(STORY)
-        ended = project.loop("--max-iterations", "1")
+        ended = project.night("--max-iterations", "1")
         told = json.dumps(api.of("US-001")[-1]["messages"])
-    assert project.ends() == [("US-001", "succeeded")], ended.said
+    assert project.outcomes() == [("US-001", "succeeded")], ended.said
     assert "in a bubblewrap sandbox" in ended.said
     assert told.count("Read-only file system") >= 2
     assert "gpg failed" not in told
@@ -96,9 +96,9 @@ def test_a_login_that_runs_out_is_renewed_in_the_run(git_repo: Path, home: Path,
     with Scripted(script) as api:
         project = logged_in(git_repo, home, api.url, provider)
         project.plan(STORY, OTHER)
-        ended = project.loop("--max-iterations", "2")
+        ended = project.night("--max-iterations", "2")
         used = {asked.auth for asked in api.messages()}
-    assert project.ends() == [("US-001", "succeeded"), ("US-002", "succeeded")], ended.said
+    assert project.outcomes() == [("US-001", "succeeded"), ("US-002", "succeeded")], ended.said
     assert provider.renewed == [1], "the second run has the new one"
     assert json.loads(login.read_text())["claudeAiOauth"]["accessToken"] == access(2)
     assert (login.stat().st_ino, used) == (was, {("authorization",)})
@@ -133,10 +133,10 @@ def test_a_login_that_is_renewed_outside_costs_no_attempt(git_repo: Path, home: 
     with Renewing({"US-001": [work("greet"), report()]}, login, provider) as api:
         project = logged_in(git_repo, home, api.url, provider)
         project.plan(STORY)
-        ended = project.loop("--max-iterations", "2")
-    assert project.ends() == [("US-001", "stopped"), ("US-001", "succeeded")], ended.said
+        ended = project.night("--max-iterations", "2")
+    assert project.outcomes() == [("US-001", "stopped"), ("US-001", "succeeded")], ended.said
     assert "the login was renewed outside during the run" in ended.said
-    assert project.trailer("Ralphy-Attempt") == ["1"]
+    assert project.trailers("Ralphy-Attempt") == ["1"]
     assert json.loads(login.read_text())["claudeAiOauth"]["accessToken"] == access(2)
 
 
@@ -150,5 +150,5 @@ def test_a_login_that_is_refused_and_is_still_the_same_ends_it(
     with Scripted({"US-001": [{"status": 401}] * 20}) as api:
         project = logged_in(git_repo, home, api.url, provider)
         project.plan(STORY)
-        ended = project.loop("--max-iterations", "2")
-    assert (ended.code, project.ends()) == (5, [("US-001", "fatal")]), ended.said
+        ended = project.night("--max-iterations", "2")
+    assert (ended.code, project.outcomes()) == (5, [("US-001", "fatal")]), ended.said

@@ -118,17 +118,17 @@ def test_a_night_of_troubles_costs_an_attempt_only_where_the_agent_had_its_chanc
         project.plan(*({"id": name, "title": f"Story {name}", "priority": number} for number, name in enumerate(names)))
         runs_left = sum(len(outcomes) for outcomes, _ in night.values())
         if "late" in names:
-            assert Project(git_repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).loop(*ONE_RUN).code == BUDGET
+            assert Project(git_repo, {**project.env, "RALPHY_TIMEOUTS_AGENT": "10"}).night(*ONE_RUN).code == BUDGET
             runs_left -= 1
-        called = project.loop("--max-iterations", str(runs_left))
+        called = project.night("--max-iterations", str(runs_left))
 
     assert called.code == BUDGET, called.said
     runs = {name: runs_of(project, name) for name in names}
     assert {name: [run["outcome"] for run in found] for name, found in runs.items()} == {
         name: outcomes for name, (outcomes, _) in night.items()
     }
-    assert project.trailer("Ralphy-Story") == [f"login/{name}" for name in names]
-    assert project.trailer("Ralphy-Attempt") == [attempt for _, attempt in night.values()]
+    assert project.trailers("Ralphy-Story") == [f"login/{name}" for name in names]
+    assert project.trailers("Ralphy-Attempt") == [attempt for _, attempt in night.values()]
     assert all(project.git("show", f"{BRANCH}:{name}.py") == WHOLE.strip() for name in names)
     assert_waited(called.said, runs["limited"], "waiting until", "the usage limit (five_hour) is reached")
     assert runs["limited"][0]["limit"]["status"] == "rejected"
@@ -151,7 +151,7 @@ def assert_late(project: Project, runs: list[dict[str, Any]]) -> None:
     """A run that was ended at its deadline is paid for."""
     costs = [run["cost"] for run in runs]
     assert min(costs) > 0
-    assert project.trailer("Ralphy-Cost-USD")[0] == f"{sum(costs):.4f}"
+    assert project.trailers("Ralphy-Cost-USD")[0] == f"{sum(costs):.4f}"
 
 
 def assert_waited(said: str, runs: list[dict[str, Any]], *words: str) -> None:
@@ -166,7 +166,7 @@ def test_a_usage_limit_ends_the_loop_when_told_not_to_wait(git_repo: Path, priva
     with Scripted({"US-001": [usage_limit(3600)]}) as api:
         project = subscribed(with_claude(git_repo, private_home, api.url))
         project.plan(STORIES[0])
-        codes = [project.loop("--no-wait").code, project.loop("--no-wait").code]
+        codes = [project.night("--no-wait").code, project.night("--no-wait").code]
 
     assert codes == [14, 14]
     assert len(api.messages()) == 1
@@ -180,17 +180,17 @@ def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, priva
         project = with_claude(git_repo, private_home, api.url)
         project = subscribed(project) if login == "subscription" else project
         project.plan(STORIES[0])
-        called = project.loop()
+        called = project.night()
 
         assert called.code == 5
         assert len(api.messages()) < 4, "the CLI itself goes on for three minutes, and would be let in in the end"
         assert "log in" in called.said and "key" in called.said
-        assert project.ends() == [("US-001", "fatal")]
+        assert project.outcomes() == [("US-001", "fatal")]
         assert_untouched(project)
 
         api.script["US-001"] = list(GREETING)
-        assert project.loop(*ONE_RUN).code == BUDGET
-    assert project.trailer("Ralphy-Attempt") == ["1"]
+        assert project.night(*ONE_RUN).code == BUDGET
+    assert project.trailers("Ralphy-Attempt") == ["1"]
 
 
 @pytest.mark.fault("N6")
@@ -199,12 +199,12 @@ def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: 
     with Scripted({"US-001": script}) as api:
         project = with_claude(git_repo, private_home, api.url)
         project.plan(STORIES[0])
-        called = project.loop("--max-cost", str(expected().budget_usd))
+        called = project.night("--max-cost", str(expected().budget_usd))
         assert called.code == BUDGET
         assert f"the budget of ${expected().budget_usd} is used up ($0.0" in called.said
         assert len(api.messages()) == 2
 
-        assert project.loop(*ONE_RUN).code == BUDGET
+        assert project.night(*ONE_RUN).code == BUDGET
     assert project.git("show", f"{BRANCH}:greet.py") == GREET.strip()
     assert project.story("US-001")["passes"] is True
 
@@ -234,10 +234,10 @@ def test_nothing_outlives_ralphy_and_the_next_loop_goes_on(
         assert len(family) >= 4  # the supervisor, claude, its shell, sleep
         assert (ralphy.returncode, outlived, carriers(project.journal("run")[0]["run"])) == (code, [], [])
 
-        called = project.loop(*ONE_RUN)
+        called = project.night(*ONE_RUN)
     assert called.code == BUDGET
-    assert project.ends() == [("US-001", outcome), ("US-001", "succeeded")]
-    assert project.trailer("Ralphy-Attempt") == [attempt]
+    assert project.outcomes() == [("US-001", outcome), ("US-001", "succeeded")]
+    assert project.trailers("Ralphy-Attempt") == [attempt]
     assert project.git("show", "refs/ralphy/login/US-001/attempt-1:greet.py") == "half"
     assert project.git("show", f"{BRANCH}:greet.py") == GREET.strip()
 

@@ -94,7 +94,7 @@ def test_an_agent_in_its_walls_can_only_work(git_repo: Path, private_home: Path,
     }
     with Scripted(script) as api:
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "bwrap")
-        ended = project.loop("--max-iterations", "1")
+        ended = project.night("--max-iterations", "1")
         told, tools = refused(api), refused_tools(api)
     assert_story_alone(project, tmp_path, main)
     assert "Write" in tools
@@ -132,7 +132,7 @@ def test_without_a_sandbox_what_it_does_outside_is_said_and_lands_nowhere(
     script = {"US-001": [[bash("git push origin HEAD:main")], [bash(sneaky)], WORK, report()]}
     with Scripted(script) as api:
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "none")
-        ended = project.loop("--max-iterations", "1")
+        ended = project.night("--max-iterations", "1")
         told = refused(api)
     assert "docs/features/login/prd.json was changed while an agent ran without a sandbox" in ended.said
     assert_story_alone(project, tmp_path, main)
@@ -167,7 +167,7 @@ def test_in_strict_the_machine_is_out_of_reach(git_repo: Path, private_home: Pat
     with Spying(script, lambda path: outside.append(Path(path).exists())) as api:
         project, main = in_a_hostile_repository(git_repo, private_home, tmp_path, api, "auto")
         project = strictly(project)
-        ended = project.loop("--max-iterations", "1")
+        ended = project.night("--max-iterations", "1")
         told = "\n".join(map(json.dumps, api.of("US-001")[-1]["messages"]))
     listens_outside.close()
     assert_story_alone(project, tmp_path, main)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -15,15 +14,11 @@ from ralphy.resources import template_root
 
 # Notes its arguments, writes what it is told to write, and ends with the code it is told to end with.
 STAND_IN = """\
-#!/usr/bin/env python3
-import json, os, pathlib, signal, sys
-with open(os.environ["CALLS"], "a") as calls:
-    calls.write(json.dumps(sys.argv[1:]) + "\\n")
-if os.environ.get("WRITES"):
-    pathlib.Path(os.environ["WRITES"]).write_text("made")
-if os.environ.get("INTERRUPTED"):
-    os.kill(0, signal.SIGINT)  # as Ctrl-C does: the whole process group
-sys.exit(int(os.environ.get("CODE", "0")))
+#!/bin/sh
+printf '%s\\0' "$@" '' >> "$CALLS"
+test -z "$WRITES" || printf made > "$WRITES"
+test -z "$INTERRUPTED" || kill -INT 0  # as Ctrl-C does: the whole process group
+exit "${CODE:-0}"
 """
 
 
@@ -53,7 +48,8 @@ class Repository:
 
     def calls(self) -> list[list[str]]:
         path = self.root / "calls"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        noted = path.read_text() if path.exists() else ""  # an empty word ends a call
+        return [call.split("\0") for call in noted.split("\0\0")[:-1]]
 
     def write(self, path: str, text: str = "x") -> Path:
         file = self.root / path

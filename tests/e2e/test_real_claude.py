@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,19 @@ from tests.e2e.claude_cli import real_claude
 from tests.e2e.greetings import GREETING, SHOUT, SHOUTING, STORIES, pr_step, qa_step, spec_step
 from tests.e2e.project import BRANCH, Project, make_hostile, on_a_forge, the_forge, with_claude
 from tests.e2e.scripted import Scripted, bash
+from tests.engine.forked import Started
 
 pytestmark = real_claude
 
 HOUSE_RULE = "Every name is written in full.\n"
-BUDGET = 13
+
+
+class Program(Project):
+    """Ralphy is a program of its own; -P keeps the repository's modules out of it."""
+
+    def start(self, *words: str, stdout: int = subprocess.DEVNULL) -> Started:
+        return Started([sys.executable, "-P", "-m", "ralphy", *words], cwd=self.repo, env=self.env,
+                       stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8")  # fmt: skip
 
 
 class TestTheWholeWay:
@@ -31,19 +42,19 @@ class TestTheWholeWay:
         make_hostile(git_repo, canaries, "SessionStart", "PreToolUse", apiKeyHelper=f"touch '{canaries}/key'",
                      env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"})  # fmt: skip
         (git_repo / "CLAUDE.md").write_text(HOUSE_RULE, encoding="utf-8")
-        Project(git_repo, {}).git("add", "--all")
-        Project(git_repo, {}).git("commit", "--quiet", "--message", "chore: house rules")
+        Project(git_repo, os.environ).git("add", "--all")
+        Project(git_repo, os.environ).git("commit", "--quiet", "--message", "chore: house rules")
         spy = bash(f"tr '\\0' '\\n' < /proc/$PPID/cmdline > '{seen}'; env >> '{seen}'")
         script = {"spec": spec_step(STORIES), "US-001": [[spy], *GREETING], "US-002": SHOUTING}
         with Scripted({**script, "qa": qa_step(), "pr": pr_step()}) as api, the_forge(bare) as github:
             gh = {name: value for name, value in gh_environment(github).items() if name.startswith("GH_")}
-            project = with_claude(git_repo, private_home, api.url, **gh)
+            project = Program(git_repo, with_claude(git_repo, private_home, api.url, **gh).env)
             project.write("PRD.md", "# Greetings\n\n## Objective\n\nPeople are greeted by name, loudly if they like.\n")
-            codes = [project.loop().code]
+            codes = [project.night().code]
             project.approve()
-            codes.append(project.loop().code)
+            codes.append(project.night().code)
             project.approve()
-            codes.append(project.loop().code)
+            codes.append(project.night().code)
             first, default = api.messages()[0], by_default(project, api, tmp_path / "plain")
 
         assert codes == [10, 10, 0]
@@ -77,10 +88,10 @@ def assert_ledger(project: Project, bare: Path) -> None:
         "feat(login): US-001 Greet by name",
         "feat(login): US-002 Shout a greeting",
     ]
-    assert project.trailer("Ralphy-Story") == ["login/US-001", "login/US-002"]
-    assert project.trailer("Ralphy-Attempt") == ["1", "1"]
+    assert project.trailers("Ralphy-Story") == ["login/US-001", "login/US-002"]
+    assert project.trailers("Ralphy-Attempt") == ["1", "1"]
     runs = {entry["run"] for entry in project.journal("run")}
-    assert len(runs) == 5 and set(project.trailer("Ralphy-Run")) < runs
+    assert len(runs) == 5 and set(project.trailers("Ralphy-Run")) < runs
     assert project.git("show", f"{BRANCH}:greet.py") == SHOUT.strip()
     assert project.git("status", "--porcelain") == ""
     assert project.git("--git-dir", str(bare), "rev-parse", BRANCH) == project.git("rev-parse", BRANCH)
@@ -95,14 +106,14 @@ def assert_money(project: Project) -> None:
     """Cost and tokens are the stream's own, and the trailers say the same."""
     results = [result_of(path) for path in project.kept("stream.ndjson")]
     ends = project.journal("end")
-    assert project.ends() == [(of, "succeeded") for of in ("spec", "US-001", "US-002", "qa", "pr")]
+    assert project.outcomes() == [(of, "succeeded") for of in ("spec", "US-001", "US-002", "qa", "pr")]
     assert [entry["cost"] for entry in ends] == [result["total_cost_usd"] for result in results]
     assert min(entry["cost"] for entry in ends) > 0
     for entry, result in zip(ends, results, strict=True):
         used = list(result["modelUsage"].values())
         assert entry["tokens"]["output"] == sum(model["outputTokens"] for model in used) > 0
         assert entry["tokens"]["cache_read"] == sum(model["cacheReadInputTokens"] for model in used) > 0
-    assert project.trailer("Ralphy-Cost-USD") == [f"{entry['cost']:.4f}" for entry in ends[1:3]]
+    assert project.trailers("Ralphy-Cost-USD") == [f"{entry['cost']:.4f}" for entry in ends[1:3]]
 
 
 def result_of(stream: Path) -> Mapping[str, Any]:

@@ -5,29 +5,38 @@ The rehearsal agent stands in for `claude`, since what is looked at begins when 
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.adapters.test_forge import find_gh, gh_environment, real_gh
+from tests.adapters.test_forge import gh_environment, real_gh
 from tests.doubles.github_api import GitHubApi
-from tests.e2e.project import BRANCH, Project, on_a_forge, shell, the_forge
-from tests.engine.building import AGENT, called
-from tests.engine.forked import forked
+from tests.e2e.project import BRANCH, Project, on_a_forge, the_forge
+from tests.engine import building
+from tests.engine.building import reports, story, works
+from tests.engine.nights import played_once
 
 pytestmark = real_gh
 
-STORY = {"id": "US-001", "title": "Sign in", "description": "", "acceptanceCriteria": ["It works"], "priority": 1}
 URL = "https://github.com/acme/widget/pull/1"
 
 
+@played_once
+def reviewed(place: Path) -> building.Project:
+    """A feature with one story, of which nothing is left to do but what is done on a forge."""
+    night = building.build(place, story("US-001", title="Sign in"))
+    night.write("PRD.md", "# Sign in\n\n## Objective\n\n- People sign in.\n")
+    night.write("SPEC.md", "# Sign in\n")
+    night.play(stories={"*": [works()]}, qa=[reports()])
+    assert night.loop().code == 10
+    return night
+
+
 @pytest.fixture
-def bare(git_repo: Path, tmp_path: Path) -> Path:
-    return on_a_forge(git_repo, tmp_path)
+def bare(reviewed: building.Project, tmp_path: Path) -> Path:
+    return on_a_forge(reviewed.repo, tmp_path)
 
 
 @pytest.fixture
@@ -37,28 +46,14 @@ def github(bare: Path) -> Iterator[GitHubApi]:
 
 
 @pytest.fixture
-def project(git_repo: Path, github: GitHubApi) -> Project:
-    """A feature with one story, in a repository that is on the forge."""
-    made = Quick(git_repo, environment(github))
-    made.write("PRD.md", "# Sign in\n\n## Objective\n\n- People sign in.\n")
-    made.write("SPEC.md", "# Sign in\n")
-    made.plan(STORY)
-    return made
+def project(reviewed: building.Project, github: GitHubApi) -> Project:
+    """The feature in a repository that is on the forge, and a person who leaves its gate open."""
+    return Project(reviewed.repo, {**reviewed.env, "RALPHY_GATES_QA": "auto", **of_gh(github)})
 
 
-class Quick(Project):
-    """Each of its calls is a process of its own, which has Ralphy from this one."""
-
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        return forked(lambda: called(words), cwd=self.repo, env=self.env, stdout=subprocess.DEVNULL,
-                      stderr=subprocess.PIPE)  # fmt: skip
-
-
-def environment(github: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
-    """A shell whose gh talks to the double, and whose agent is the rehearsal."""
-    gh = {name: value for name, value in gh_environment(github, token).items() if name.startswith("GH_")}
-    settings = {"RALPHY_AGENT_COMMAND": shlex.join(AGENT), "RALPHY_GATES_SPEC": "auto", "RALPHY_GATES_QA": "auto"}
-    return shell(Path(find_gh() or "").parent, **gh, **settings, RALPHY_STACK_TEST_COMMAND="true")
+def of_gh(github: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
+    """What lets gh talk to the double."""
+    return {name: value for name, value in gh_environment(github, token).items() if name.startswith(("GH_", "PATH"))}
 
 
 def pushed(project: Project, bare: Path) -> str:
@@ -72,12 +67,12 @@ def assert_published(project: Project, bare: Path, github: GitHubApi) -> None:
     assert project.prd()["workflow"]["pr"]["url"] == URL
     assert pushed(project, bare) == project.git("rev-parse", BRANCH)
     assert project.git("status", "--porcelain") == ""
-    assert project.loop().code == 0
+    assert project.night().code == 0
     assert len(github.world.prs) == 1
 
 
 def automatic(project: Project) -> Project:
-    return Quick(project.repo, {**project.env, "RALPHY_PR_AUTO_MERGE": "true"})
+    return Project(project.repo, {**project.env, "RALPHY_PR_AUTO_MERGE": "true"})
 
 
 def test_the_forge_is_asked_to_merge_the_published_commit_where_checks_are_required(
@@ -85,7 +80,7 @@ def test_the_forge_is_asked_to_merge_the_published_commit_where_checks_are_requi
 ) -> None:
     github.world.required = ["prove"]
 
-    called = automatic(project).loop()
+    called = automatic(project).night()
 
     assert called.code == 0
     assert "when these checks pass: prove" in called.said
@@ -102,7 +97,7 @@ def test_without_required_checks_or_the_forges_leave_a_pull_request_is_left_to_a
 ) -> None:
     github.world.required, github.world.auto_merge_allowed, github.world.merge_state = required, False, state
 
-    called = automatic(project).loop()
+    called = automatic(project).night()
 
     assert called.code == 0
     assert "warning: #1 is not merged automatically: " in called.said and why in called.said
@@ -116,7 +111,7 @@ def test_a_pull_request_is_opened_with_the_evidence_and_left_to_a_person_even_if
 ) -> None:
     github.world.merge_state = "CLEAN"
 
-    called = project.loop()
+    called = project.night()
 
     assert called.code == 0
     assert URL in called.said
@@ -133,7 +128,7 @@ def test_a_pull_request_is_opened_with_the_evidence_and_left_to_a_person_even_if
 def test_a_pull_request_that_is_there_is_adopted(project: Project, bare: Path, github: GitHubApi) -> None:
     github.world.add(BRANCH, title="Somebody was faster", body="By hand.")
 
-    called = project.loop()
+    called = project.night()
 
     assert called.code == 0
     assert f"pull request adopted: {URL}" in called.said
@@ -146,7 +141,7 @@ def test_a_pull_request_that_is_there_is_adopted(project: Project, bare: Path, g
 def test_a_lost_answer_makes_no_second_pull_request(project: Project, bare: Path, github: GitHubApi) -> None:
     github.fail("createPullRequest", after=True)
 
-    called = project.loop()
+    called = project.night()
 
     assert called.code == 0
     assert github.operations().count("PullRequestCreate") == 1
@@ -161,9 +156,9 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
 ) -> None:
     if trouble == "forge":
         github.fail("createPullRequest", status=502, times=2)
-        refused = project.loop()
+        refused = project.night()
     else:
-        refused = Quick(project.repo, environment(github, token="bad")).loop()
+        refused = Project(project.repo, {**project.env, **of_gh(github, token="bad")}).night()
 
     assert refused.code == 5
     assert ("gh auth login" if trouble == "login" else "502") in refused.said
@@ -174,7 +169,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
     assert project.git("status", "--porcelain") == ""
     runs = len(project.journal("run"))
 
-    assert project.loop().code == 0
+    assert project.night().code == 0
     assert len(project.journal("run")) == runs
     assert_published(project, bare, github)
 
@@ -183,7 +178,7 @@ def test_work_is_kept_when_the_forge_refuses_and_published_later(
 def test_without_gh_the_branch_is_pushed_and_the_text_is_left(
     project: Project, bare: Path, github: GitHubApi, tmp_path: Path
 ) -> None:
-    called = Quick(project.repo, {**project.env, "PATH": str(only("git", "sh", "true", folder=tmp_path))}).loop()
+    called = Project(project.repo, {**project.env, "PATH": str(only("git", "sh", "true", folder=tmp_path))}).night()
 
     assert called.code == 0
     assert "gh (the GitHub CLI) is not on PATH" in called.said and "PR.md" in called.said

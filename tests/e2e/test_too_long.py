@@ -29,10 +29,10 @@ def test_a_prompt_that_is_too_long_is_made_smaller_and_then_the_story_is_split(
     with Scripted(script) as api:
         project = with_claude(git_repo, private_home, api.url)
         project.plan({**STORIES[0], "description": "As a caller I want a greeting.\n" * 2000})
-        called = project.loop("--max-iterations", "3")
+        called = project.night("--max-iterations", "3")
 
     assert [run["step"] for run in project.journal("run")] == ["story", "story", "split"]
-    assert [outcome for _, outcome in project.ends()] == ["too_large", "too_large", "succeeded"], called.said
+    assert [outcome for _, outcome in project.outcomes()] == ["too_large", "too_large", "succeeded"], called.said
     assert len(api.prompts[1]) < 0.7 * len(api.prompts[0])
     assert project.story("US-001")["dependsOn"] == ["US-001-1"]
     assert project.git("status", "--porcelain") == ""
