@@ -29,15 +29,10 @@ def begin(project: Project, name: str, *stories: dict[str, Any]) -> Project:
     return other
 
 
-def merge(project: Project, how: str) -> None:
-    """Take the finished feature's branch into main, which is checked out, as people and forges do."""
-    if how.startswith("squash"):
-        project.git("merge", "--quiet", "--squash", project.branch)
-        project.git("commit", "--quiet", "-m", "feat: login (#1)")
-    else:
-        project.git("merge", "--quiet", "--no-ff", "-m", "Merge login", project.branch)
-    if "deleted" in how:
-        project.git("branch", "-D", project.branch)
+def merge(project: Project) -> None:
+    """Take the finished feature's branch into main, which is checked out, and delete it, as forges do."""
+    project.git("merge", "--quiet", "--no-ff", "-m", "Merge login", project.branch)
+    project.git("branch", "-D", project.branch)
 
 
 @played_once
@@ -71,11 +66,11 @@ def lives(call: Call) -> dict[str, str]:
     return {value["feature"]: value["life"] for value in call.json("status", "--all")[1]["features"]}
 
 
-@pytest.mark.parametrize("how", ["merge, deleted", "squash"])
-def test_a_merged_feature_is_closed_and_the_next_one_needs_no_name(finished: tuple[Project, Call], how: str) -> None:
+def test_a_squashed_feature_is_closed_and_the_next_one_needs_no_name(finished: tuple[Project, Call]) -> None:
     project, call = finished
     assert lives(call) == {"login": "published"}
-    merge(project, how)
+    project.git("merge", "--quiet", "--squash", project.branch)
+    project.git("commit", "--quiet", "-m", "feat: login (#1)")
     assert lives(call) == {"login": "merged"}
     assert call("status", "--all")[1].split()[:4] == ["Done", "login", "CLOSED", "1/1"]
     before = project.git("for-each-ref", "refs/heads")
@@ -90,7 +85,7 @@ def test_a_merged_feature_is_closed_and_the_next_one_needs_no_name(finished: tup
 
 def test_watch_leaves_a_merged_feature_alone_and_goes_on_with_the_next(finished: tuple[Project, Call]) -> None:
     project, call = finished
-    merge(project, "merge, deleted")
+    merge(project)
     assert call("why", "login")[1] == "ends: login is merged into main and closed\n"
     assert call("loop", "login")[0] == 0
     begin(project, "settings")
@@ -107,7 +102,7 @@ def test_watch_leaves_a_merged_feature_alone_and_goes_on_with_the_next(finished:
 
 def test_a_story_added_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
     project, call = finished
-    merge(project, "merge, deleted")
+    merge(project)
     prd = project.prd()
     project.write("prd.json", json.dumps({**prd, "userStories": [*prd["userStories"], story("US-002")]}))
     project.play(stories={"*": [works()]})
@@ -126,7 +121,7 @@ def test_a_finished_feature_says_that_its_base_has_gone_ahead_and_a_merged_one_p
     assert "ahead" not in call("loop", "login")[2]
     project.git("commit", "--quiet", "--allow-empty", "-m", "chore: elsewhere")
     assert "login: main is 1 commit ahead: git switch ralph/login && git merge main" in call("loop", "login")[2]
-    merge(project, "merge, deleted")
+    merge(project)
     code, _, err = call("redo", "qa", "login")
     assert (code, "login is merged into main and closed" in err) == (4, True), err
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
@@ -389,7 +384,7 @@ def test_one_inbox_of_several_repositories_has_commands_that_work_from_here(
 def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call]) -> None:
     project, call = finished
     landed = project.commit_of("US-001")
-    merge(project, "merge")
+    project.git("merge", "--quiet", "--no-ff", "-m", "Merge login", project.branch)
     project.git("revert", "--no-edit", landed)
     assert lives(call) == {"login": "open"}
     assert call("loop")[0] == 0

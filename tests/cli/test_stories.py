@@ -86,9 +86,11 @@ def test_an_unknown_story_what_prd_json_could_not_hold_and_another_ralphys_work_
         assert (meant, code, value["error"]["hint"]) == (meant, 3, f"did you mean {near}?")
     for what, (words, code) in NOT_ADDED.items():
         assert (what, call("story", "add", *words)[0]) == (what, code)
-    with held(project, "test"):
-        for words in (["add", "X"], ["start", "US-002"], ["fail", "US-001"], ["reset", "US-001"]):
-            assert (words, call("story", *words)[0]) == (words, 4)
+    changing = ("story add X", "story start US-001", "story fail US-001", "story reset US-001", "reset")
+    with held(project):
+        for line in changing:
+            code, _, err = call(*line.split())
+            assert (line, code, "edit prd.json" in err, "ralphy abort" in err) == (line, 4, True, True), err
     assert project.read("prd.json") == before
 
 
