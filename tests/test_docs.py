@@ -17,12 +17,10 @@ from ralphy import __version__
 from ralphy.cli.commands import COMMANDS
 from ralphy.cli.main import cli
 from ralphy.cli.status.look import bare
-from ralphy.errors import EXIT_MEANINGS
 from tests.e2e.project import shell
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-REFERENCE = ROOT / "docs" / "reference"
 STEPS = "On your own repository"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 SHELL_BLOCKS = ("", "sh", "console")
@@ -180,11 +178,6 @@ def test_every_make_target_in_a_document_exists() -> None:
                 assert word in known or re.fullmatch(r"docs/features/[\w-]+/(SPEC|QA_REPORT)\.md", word), name_of(call)
 
 
-def rows(text: str) -> dict[str, str]:
-    """First cell -> second cell of every table's rows in a text."""
-    return {first.strip(): second.strip() for first, second in re.findall(r"^\| (.+?) \| (.+?) \|", text, re.M)}
-
-
 def section(path: Path, heading: str) -> str:
     """What stands below a heading of the second level; a line in a block is no heading."""
     text = path.read_text(encoding="utf-8")
@@ -192,16 +185,6 @@ def section(path: Path, heading: str) -> str:
     found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", plain, re.M | re.S)
     assert found, f"{shown(path)} has no {heading}"
     return text[found.start(1) : found.end(1)]
-
-
-def test_the_reference_lists_every_command_and_no_other() -> None:
-    listed = re.findall(r"^\| \[`ralphy ([a-z-]+)`\]", section(REFERENCE / "cli.md", "All commands"), re.M)
-    assert listed == list(COMMANDS)
-
-
-def test_the_reference_says_what_the_exit_codes_mean() -> None:
-    found = rows((REFERENCE / "exit-codes.md").read_text(encoding="utf-8"))
-    assert {int(code): meaning for code, meaning in found.items() if code.isdigit()} == EXIT_MEANINGS
 
 
 def test_the_readme_is_one_screen_and_a_half_and_leads_to_the_rest() -> None:
