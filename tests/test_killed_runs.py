@@ -54,19 +54,6 @@ def test_processes_and_mounts_of_a_run_that_was_killed_go_and_others_stay(tmp_pa
             subprocess.run(["umount", "--lazy", disks["pytest-8"]], check=True)
 
 
-def test_a_process_in_a_folder_too_deep_to_be_named_is_passed_over(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", f"{DEEP}\nprint(flush=True)\ninput()"], cwd=tmp_path,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # fmt: skip
-        assert process.stdout and process.stdout.readline()
-        try:
-            clear(tmp_path)
-
-            assert process.poll() is None
-        finally:
-            process.communicate("\n")
-            remove(tmp_path / "d")
-
-
 def test_folders_of_dead_runs_go_but_the_newest_however_deep_they_are(tmp_path: Path) -> None:
     for number, name in enumerate(("garbage-a", "pytest-1", "pytest-2", "pytest-3")):
         (tmp_path / name / "d").mkdir(parents=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.files.disk_space import free_bytes
 from ralphy.processes.process_table import descendants
 from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds, exact_bytes, private_bytes
 
@@ -51,18 +50,6 @@ def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     assert sum(map(private_bytes, descendants(family))) > 500 * MEGABYTE
     assert 100 * MEGABYTE < exact_bytes(descendants(family)) < 300 * MEGABYTE
     assert later(Allowance(max_memory_mb=350), family) is None
-
-
-def test_a_disk_with_too_little_room_is_named(tmp_path: Path) -> None:
-    free, folder = free_bytes([tmp_path, Path("/no/such/folder")])
-    assert (0 < free < 1 << 62, folder) == (True, tmp_path)
-    room = Allowance(min_free_mb=int(free // MEGABYTE) + 1000, folders=(tmp_path,))
-    over = Bounds(room).why_over(os.getpid(), 0.0)
-    assert over is not None
-    assert over[0] == "disk"
-    assert over[1].startswith("the disk is nearly full: ")
-    assert str(tmp_path) in over[1]
-    assert Bounds(Allowance(min_free_mb=1, folders=(tmp_path,))).why_over(os.getpid(), 0.0) is None
 
 
 def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

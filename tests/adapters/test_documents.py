@@ -17,36 +17,7 @@ from ralphy.documents.prd_reader import check_prd, read_prd, read_stories_draft
 from ralphy.errors import InvalidInput, NotFound
 from ralphy.text.strict_json import dump
 
-SNARKTANK = """{
-  "project": "MyApp",
-  "branchName": "ralph/task-priority",
-  "description": "Task Priority System - Add priority levels to tasks",
-  "userStories": [
-    {
-      "id": "US-001",
-      "title": "Add priority field to database",
-      "description": "As a developer, I need to store task priority so it persists across sessions.",
-      "acceptanceCriteria": [
-        "Add priority column to tasks table: 'high' | 'medium' | 'low' (default 'medium')",
-        "Generate and run migration successfully",
-        "Typecheck passes"
-      ],
-      "priority": 1,
-      "passes": true,
-      "notes": ""
-    },
-    {
-      "id": "US-002",
-      "title": "Display priority indicator on task cards",
-      "description": "As a user, I want to see task priority at a glance.",
-      "acceptanceCriteria": ["Each task card shows colored priority badge", "Typecheck passes"],
-      "priority": 2,
-      "passes": false,
-      "notes": ""
-    }
-  ]
-}
-"""
+SNARKTANK = Path(__file__).parents[1] / "brought" / "snarktank-prd.json"
 
 
 def story(story_id: str = "US-001", **fields: Any) -> dict[str, Any]:
@@ -76,7 +47,8 @@ def test_a_prd_is_read_with_the_digest_of_its_bytes(tmp_path: Path) -> None:
 
 
 def test_snarktanks_prd_is_valid_as_it_stands() -> None:
-    assert check_prd(SNARKTANK.encode(), "prd.json") == json.loads(SNARKTANK)
+    data = SNARKTANK.read_bytes()
+    assert check_prd(data, "prd.json") == json.loads(data)
 
 
 def test_the_example_finds_its_schema() -> None:
@@ -131,25 +103,17 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"null", ":1: the document is null, must be an object"),
         (b"[]", ":1: the document is an array, must be an object"),
         (b"{}", ":1: userStories is missing"),
-        (b'{"userStories": {}}', ":1: userStories is an object, must be an array"),
         (prd(None), ":3: userStories[0] is null, must be an object"),
         (prd({"id": "a"}), ":3: userStories[0].title is missing"),
-        (prd({"title": "a"}), ":3: userStories[0].id is missing"),
         (prd(story(title="")), ':5: userStories[0].title is "", must be one line of plain text'),
-        (prd(story(title="a\nb")), r':5: userStories[0].title is "a\nb", must be one line of plain text'),
         (
             prd(story("../x")),
             ":4: userStories[0].id is \"../x\", must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter "
             "or a digit, without '..' and without '.' or '.lock' at the end",
         ),
         (prd(story(priority=True)), ":6: userStories[0].priority is true, must be an integer"),
-        (prd(story(priority=-1)), ":6: userStories[0].priority is -1, must be 0 or more"),
-        (prd(story(priority=None)), ":6: userStories[0].priority is null, must be an integer"),
-        (prd(story(passes=1)), ":6: userStories[0].passes is 1, must be true or false"),
-        (prd(story(model=5)), ":6: userStories[0].model is 5, must be a string or null"),
         (
             prd(story(status="done")),
             ':6: userStories[0].status is "done", must be one of "pending", "in_progress", "completed", '
@@ -164,8 +128,6 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
             ":6: userStories[0].passes is false, must be true where status is completed",
         ),
         (prd(story(title="a\u202eb")), r':5: userStories[0].title is "a\u202eb", must be one line of plain text'),
-        (prd(story(tasks=[1])), ":7: userStories[0].tasks[0] is 1, must be a string or an object"),
-        (prd(story(dependsOn=[1])), ":7: userStories[0].dependsOn[0] is 1, must be a string"),
         (prd(story(dependsOn=["x"])), ':7: userStories[0].dependsOn[0] is "x", no such story'),
         (prd(story("a"), story("a")), ':8: userStories[1].id is "a", the same as userStories[0].id'),
         (
@@ -173,7 +135,6 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
             ':8: userStories[1].id is "A", the same as userStories[0].id except for case',
         ),
         (prd(branchName="main"), ':3: branchName is "main", which is the base branch'),
-        (prd(branchName=5), ":3: branchName is 5, must be a string"),
         (prd(workflow={"approvals": [{"gate": "qa"}]}), ":5: workflow.approvals[0].verdict is missing"),
         (
             prd(workflow={"steps": {"qa": {"inputs": {"a.md": 1}}}}),
@@ -194,12 +155,6 @@ def test_up_to_ten_problems_are_listed_each_with_its_line() -> None:
     lines = str(refusal(prd(*stories))).split("\n")
     assert lines[9] == 'prd.json:51: userStories[9].priority is "high", must be an integer'
     assert lines[10:] == ["… and 2 more"]
-
-
-def test_a_fault_deep_in_ten_thousand_stories_is_found_at_its_place() -> None:
-    stories = [story(f"s{n}") for n in range(10_000)]
-    stories[9_876]["passes"] = "no"
-    assert "userStories[9876].passes is" in str(refusal(prd(*stories)))
 
 
 @pytest.mark.fault("I3x")

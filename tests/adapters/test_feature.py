@@ -31,12 +31,6 @@ def found(root: Path, wanted: str, cwd: Path | None = None) -> Feature:
 # names and places
 
 
-def test_a_feature_is_found_by_its_name(root: Path) -> None:
-    assert found(root, "login") == Feature("login", root / FEATURES / "login", "docs/features/login")
-    assert found(root, "login").in_repository("prd.json") == "docs/features/login/prd.json"
-    assert found(root, "login").private == root / FEATURES / "login" / ".ralphy"
-
-
 LOGIN = "docs/features/login"
 
 

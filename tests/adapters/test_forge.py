@@ -126,13 +126,6 @@ class TestAPullRequest:
         with pytest.raises(EnvironmentProblem, match=r"no answer within 0\.5 s"):
             GitHub(ORIGIN, gh_environment(api), timeout_s=0.5).create(BRANCH, "main", TEXT)
 
-    @pytest.mark.fault("H1")
-    def test_a_wrong_token_is_an_environment_problem_that_names_the_login(self, api: GitHubApi) -> None:
-        with pytest.raises(EnvironmentProblem) as caught:
-            GitHub(ORIGIN, gh_environment(api, "bad")).create(BRANCH, "main", TEXT)
-        assert caught.value.hint == "gh auth login --hostname github.com"
-        assert api.world.prs == []
-
 
 class TestAvailability:
     pytestmark = real_gh
@@ -181,15 +174,6 @@ def refuse_all(bare: Path) -> None:
 
 
 class TestAPush:
-    def test_it_makes_the_branch_moves_it_forward_and_again_has_no_effect(
-        self, git_repo: Path, git: RunGit, bare: Path
-    ) -> None:
-        for oid in (commit(git, "one"), commit(git, "two")):
-            assert pushed(git_repo, oid) == oid
-            assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == oid
-        refuse_all(bare)  # nothing can be written any more, so a second push would fail
-        assert pushed(git_repo, oid) == oid
-
     def test_a_base_branch_or_the_remotes_own_default_is_never_pushed(
         self, git_repo: Path, git: RunGit, bare: Path
     ) -> None:
@@ -201,16 +185,6 @@ class TestAPush:
         git("symbolic-ref", "HEAD", "refs/heads/stable", cwd=bare)
         with pytest.raises(Conflict, match="never pushes to stable"):
             pushed(git_repo, commit(git, "one"), "stable")
-
-    @pytest.mark.fault("G15")
-    def test_commits_of_others_are_never_overwritten(self, git_repo: Path, git: RunGit, bare: Path) -> None:
-        theirs = commit(git, "theirs")
-        pushed(git_repo, theirs)
-        git("reset", "--quiet", "--hard", "HEAD~1")
-
-        with pytest.raises(Conflict, match="other commits on the remote"):
-            pushed(git_repo, commit(git, "ours"))
-        assert git("rev-parse", f"refs/heads/{BRANCH}", cwd=bare) == theirs
 
     @pytest.mark.fault("G15")
     def test_a_rule_of_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git import commands as verbs
-from ralphy.git.commands import Repository, current_branch, discover, head_of, refs_of, resolve
+from ralphy.git.commands import Repository, discover, head_of, refs_of, resolve
 from ralphy.git.move_refs import RefMover
 from tests.conftest import RunGit
 
@@ -35,25 +35,6 @@ def commit(git: RunGit, message: str = "more") -> str:
 # discover
 
 
-def test_a_repository_is_found_from_below(git_repo: Path) -> None:
-    found = discover(git_repo / "tests")
-    assert found.root == git_repo
-    assert found.git_dir == found.common_dir == git_repo / ".git"
-    assert found.object_format == "sha1"
-    assert found.state_dir == git_repo / ".git" / "ralphy"
-    assert found.checkout_dir == git_repo / ".git" / "ralphy" / "checkouts" / "main"
-
-
-def test_a_worktree_shares_its_state_and_has_a_checkout_of_its_own(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
-    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
-    found = discover(tmp_path / "beside")
-    assert found.root == tmp_path / "beside"
-    assert found.common_dir == git_repo / ".git"
-    assert found.state_dir == discover(git_repo).state_dir
-    assert found.checkout_dir.name == "worktree-beside"
-    assert current_branch(found) == "beside"
-
-
 @pytest.mark.fault("F10", "G12")
 def test_where_no_repository_can_be_worked_in_is_refused_in_words(git_repo: Path, tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
@@ -71,22 +52,6 @@ def test_where_no_repository_can_be_worked_in_is_refused_in_words(git_repo: Path
         discover(tmp_path / "bare")
     with pytest.raises(EnvironmentProblem, match="git is not on PATH"):
         discover(git_repo, {"PATH": str(tmp_path)})
-
-
-OUTER = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE",
-         "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_QUARANTINE_PATH", "GIT_PREFIX",
-         "GIT_EXTERNAL_DIFF", "GIT_LITERAL_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"]  # fmt: skip
-
-
-def test_an_outer_git_does_not_leak_in(git_repo: Path, git: RunGit) -> None:
-    head = git("rev-parse", "HEAD")
-    for name in OUTER:
-        found = discover(git_repo, {**os.environ, name: "/nonexistent/elsewhere"})
-        assert (name, found.root) == (name, git_repo)
-        assert found.text("rev-parse", "HEAD") == head
-        assert found.text("ls-files", "--", "*.py").split() == ["calc.py", "conftest.py", "tests/test_calc.py"]
-        found.run("update-ref", f"refs/heads/{name}", head)
-        assert resolve(found, f"refs/heads/{name}") == head
 
 
 # what git is kept from
@@ -136,16 +101,6 @@ def test_lines_are_counted_whatever_lies_in_the_working_tree(
 
 
 # refs
-
-
-def test_head_is_a_branch_or_detached_or_unborn(repository: Repository, git: RunGit, tmp_path: Path) -> None:
-    head = git("rev-parse", "HEAD")
-    assert (current_branch(repository), head_of(repository)) == ("main", head)
-    git("checkout", "--quiet", "--detach")
-    assert (current_branch(repository), head_of(repository)) == ("", head)
-    subprocess.run(["git", "init", "-q", "-b", "first", tmp_path / "new"], check=True)
-    unborn = discover(tmp_path / "new")
-    assert (current_branch(unborn), head_of(unborn)) == ("first", "")
 
 
 def test_a_ref_is_found_loose_and_packed_and_one_that_is_not_there_is_not(repository: Repository, git: RunGit) -> None:
@@ -269,25 +224,4 @@ def test_a_git_that_was_killed_with_ralphy_leaves_no_lock_of_a_checked_out_branc
     assert git("rev-parse", "HEAD") == new
 
 
-def test_a_sha256_repository_has_longer_zeros(tmp_path: Path, git: RunGit) -> None:
-    root = tmp_path / "r"
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", root], check=True)
-    git("commit", "--quiet", "--allow-empty", "--message", "x", cwd=root)
-    head = git("rev-parse", "HEAD", cwd=root)
-    RefMover(discover(root)).move([("refs/heads/new", head, "")])
-    assert git("rev-parse", "new", cwd=root) == head
-
-
 # the checkout's index
-
-
-def test_a_private_index_leaves_the_checkouts_alone(
-    repository: Repository, git_repo: Path, git: RunGit, tmp_path: Path
-) -> None:
-    (git_repo / "calc.py").write_text("x\n")
-    before = (repository.git_dir / "index").read_bytes()
-    repository.run("read-tree", "HEAD", index=tmp_path / "index")
-    repository.run("update-index", "--add", "calc.py", index=tmp_path / "index")
-    repository.run("status", "--porcelain")
-    assert (repository.git_dir / "index").read_bytes() == before
-    assert git("diff", "--cached", "--name-only") == ""

@@ -78,20 +78,6 @@ def test_stories_of_others_and_a_trailer_in_the_middle_of_a_message_are_not_ours
     assert kept(repository, "login", "US-001") == []
 
 
-def test_a_revert_that_was_reverted_counts_again_and_a_story_done_again_is_the_newer_commit(
-    repository: Repository, land: Landing, git: RunGit
-) -> None:
-    first = land("US-001")
-    git("revert", "--no-edit", first)
-    git("revert", "--no-edit", "HEAD")
-    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == ""
-    git("revert", "--no-edit", "HEAD")
-    second = land("US-001")
-    assert story_commits(repository, "login", "HEAD")["US-001"].commit == second
-    git("revert", "--no-edit", second)
-    assert story_commits(repository, "login", "HEAD")["US-001"].reverted_by == git("rev-parse", "HEAD")
-
-
 def test_the_difference_runs_nothing_of_the_repositorys(
     repository: Repository, land: Landing, git: RunGit, git_repo: Path
 ) -> None:

@@ -10,20 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.errors import Conflict
 from ralphy.git.run_lock import Lock, holder
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "checkouts" / "main" / "lock"
-
-
-def test_the_same_process_cannot_take_it_twice(path: Path) -> None:
-    with Lock(path, "one"), pytest.raises(Conflict), Lock(path, "two"):
-        pass
-    with Lock(path, "three"):
-        pass
 
 
 def test_a_child_does_not_inherit_it(path: Path) -> None:

@@ -170,13 +170,6 @@ def test_a_reader_that_was_killed_is_started_again(git_repo: Path, git: RunGit) 
     assert resolve(repository, "HEAD") == git("rev-parse", "HEAD")
 
 
-def test_a_worktree_writes_where_all_worktrees_read(git_repo: Path, git: RunGit, tmp_path: Path) -> None:
-    git("worktree", "add", "--quiet", str(tmp_path / "beside"), "-b", "beside")
-    objects = Objects(discover(tmp_path / "beside"))
-    oid = objects.write_blob(b"of the worktree\n")
-    assert git("cat-file", "-p", oid) == "of the worktree"
-
-
 def test_many_files_are_stored_by_one_git_as_they_are(git_repo: Path, git: RunGit) -> None:
     (git_repo / ".gitattributes").write_text("* text eol=crlf\n")  # nothing is converted
     files = {f"f{i}\n": b"number %d\r\n" % i for i in range(300)}

@@ -49,14 +49,6 @@ def test_a_question_asked_again_replaces_the_first() -> None:
     assert "> Which OAuth?" in again and "passwords" not in again
 
 
-def test_a_taken_answer_leaves_the_others() -> None:
-    both = asked(ONE, "US-0010", "Other", "Where?")
-    left = without(both, "US-001")
-    assert "US-0010" in left and "passwords" not in left
-    assert without(left, "US-0010").startswith("# Questions\n")
-    assert without(ONE, "US-002") == ONE
-
-
 ANSWERS = {
     "Answer: yes": "yes",
     "Answer:yes  ": "yes",

@@ -9,14 +9,11 @@ from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ralphy.config.fields import all_fields
 from ralphy.config.load import Settings, load, with_stack
 from ralphy.config.values import Check, Config, Limits, Stack, Timeouts
 from ralphy.errors import InvalidInput
-from tests.core.building import examples
 
 ALIAS_BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
 
@@ -103,15 +100,6 @@ notify: {remind_after_s: 2d}
     assert (config.ci.max_total_time, config.ci.max_healing_time) == (14400.0, 60.0)
     with pytest.raises(InvalidInput, match="RALPHY_CI_MAX_TOTAL_TIME"):
         load(tmp_path, None, env={"RALPHY_CI_MAX_TOTAL_TIME": "4 hours"})
-
-
-def test_the_users_file_is_looked_for_where_xdg_says(tmp_path: Path) -> None:
-    file = tmp_path / "xdg" / "ralphy" / "config.yaml"
-    file.parent.mkdir(parents=True)
-    file.write_text("setup: make\n")
-    env = {"XDG_CONFIG_HOME": str(tmp_path / "xdg"), "HOME": str(tmp_path / "nowhere")}
-    assert load(tmp_path, None, env=env).config.setup == "make"
-    assert load(tmp_path, None, env={"XDG_CONFIG_HOME": "xdg"}).config.setup == ""
 
 
 def test_a_list_replaces_the_one_below_it_as_a_whole_and_null_brings_the_stacks_own_checks_back(tmp_path: Path) -> None:
@@ -219,13 +207,8 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             "limits.max_attempts is 0, must be a whole number, 1 or more",
             "",
         ),
-        ("limits: {max_attempts: true}", ":1", "is true, must be a whole number", ""),
-        ("limits: {max_attempts: }", ":1", "is null, must be a whole number", ""),
         ("limits: {max_cost_usd: .nan}", ":1", 'is ".nan", must be an amount in USD', ""),
-        ("limits: {max_cost_usd: 1e999}", ":1", "must be an amount in USD", ""),
         ("limits: {until: 25:00}", ":1", 'limits.until is "25:00", must be a time as "HH:MM"', ""),
-        ("limits: 3", ":1", "limits is 3, must be a mapping", ""),
-        ("timeouts: {agent: -1}", ":1", "timeouts.agent is -1, must be a number of seconds", ""),
         (
             "timeouts:\n  qa: 30 minutes",
             ":2",
@@ -233,13 +216,9 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             "or a duration such as 30m or 4h (at most 30 days)",
             "",
         ),
-        ("checks:\n- {name: a, run: a, timeout_s: 0m}", ":2", 'checks[0].timeout_s is "0m", must be', ""),
-        ("ci: {max_total_time: 31d}", ":1", 'ci.max_total_time is "31d", must be a number of seconds', ""),
-        ("limits: {max_file_mb: 4h}", ":1", "limits.max_file_mb is", ""),
         ("gates: {spec: true}", ":1", 'gates.spec is true, must be "human" or "auto"', ""),
         ("safety: {level: paranoid}", ":1", 'must be "minimal", "moderate" or "strict"', ""),
         ("git: {commit: merge}", ":1", 'must be "squash": a story is one commit, so that one revert reopens it', ""),
-        ("git: {commit: keep}", ":1", "a story is one commit", ""),
         ("agent: {preset: codex}", ":1", 'must be "claude" or "rehearsal"', ""),
         ("git: {branch_prefix: -x/}", ":1", "git.branch_prefix", ""),
         ("git: {base: 'a..b'}", ":1", "git.base", ""),
@@ -247,20 +226,15 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         ("project: {features_dir: .git/x}", ":1", "must be a folder inside the repository", ""),
         ("project: {name: 7}", ":1", "must be text on one line; put it in quotes", ""),
         ("agent: {command: claude}", ":1", 'agent.command is "claude", must be a list', ""),
-        ("agent: {command: []}", ":1", "agent.command is [], must be", ""),
         ("agent: {env: ['A=b']}", ":1", "must be a list of names of variables", ""),
         ("models: {implementation: []}", ":1", "models.implementation is [], must be the name", ""),
-        ("models: {qa: 5}", ":1", "models.qa is 5, must be", ""),
         ('setup: "npm \'ci"', ":1", "must be a command on one line: ", ""),
         ("checks: pytest", ":1", 'checks is "pytest", must be a list of checks', ""),
-        ("checks:\n- pytest\n", ":2", "checks[0] is", ""),
         ("checks:\n- {name: a}\n", ":2", "checks[0] has no run", ""),
-        ("checks:\n- {name: a, run: ' '}\n", ":2", "checks[0].run", ""),
         ("checks:\n- {name: a, run: b}\n- {name: a, run: c}\n", ":3", 'two checks have the name "a"', ""),
         ("checks:\n- name: a\n  run: b\n  timeout_s: soon\n", ":4", 'checks[0].timeout_s is "soon"', ""),
         ("setup: a\nsetup: b\n", ":2", 'has the key "setup" twice (first on line 1)', ""),
         ("- a\n- b\n", ":1", "is [a, b], must be a mapping", ""),
-        ("text", ":1", 'is "text", must be a mapping', ""),
         ("setup: a\n---\nsetup: b\n", ":3", "second document", 'remove the line "---"'),
         (ALIAS_BOMB, ":1", "uses an anchor and an alias", "write the value out"),
         ("setup: !!python/object/apply:os.system [id]\n", ":1", "uses a tag", ""),
@@ -380,23 +354,3 @@ def test_configured_checks_beat_the_test_command_and_that_the_stacks_checks() ->
 
 
 # Any bytes
-
-WORDS = st.sampled_from(
-    (
-        *(b"checks:", b"limits:", b"max_attempts: 3", b"name: a", b"\n", b"\n  ", b"- ", b": ", b"? ", b"<<"),
-        *(b"{", b"}", b"[", b"]", b"&a ", b"*a", b"!!str ", b"'", b'"', b"|\n", b"\t", b"# ", b"---\n"),
-        *(b"\xff", b"\0", b"%"),
-    )
-)
-ANY_FILE = st.one_of(st.binary(max_size=200), st.lists(WORDS, max_size=30).map(b"".join))
-
-
-@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=ANY_FILE)
-@pytest.mark.fault("I2x")
-def test_any_bytes_give_settings_or_a_typed_error(tmp_path: Path, data: bytes) -> None:
-    try:
-        assert isinstance(loaded(tmp_path, data).config, Config)
-    except InvalidInput as error:
-        assert error.where.startswith(".ralphy/config.yaml")
-        assert error.what.isprintable()

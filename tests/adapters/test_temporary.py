@@ -29,13 +29,6 @@ def of_the_dead(owner: str) -> Path:
     return folder
 
 
-def test_those_of_the_dead_are_removed() -> None:
-    folder = of_the_dead("one")
-
-    assert temporary.sweep("one") == 1
-    assert not folder.exists()
-
-
 def test_those_in_a_folder_of_their_own_are_removed_too(place: Path) -> None:
     hidden = place / "hidden"
     hidden.mkdir()

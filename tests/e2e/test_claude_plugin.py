@@ -7,8 +7,6 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from ralphy.documents.session_loop import PATH
 from ralphy.resources import template_root
 from tests.doubles.messages_api import MessagesApi
@@ -64,16 +62,6 @@ def test_a_session_does_two_stories_and_the_loop_ends_by_itself(git_repo: Path, 
     }  # fmt: skip
     assert project.story("US-002")["evidence"]["verified"] is True
     assert not (git_repo / PATH).exists() and PATH not in project.git("ls-tree", "-r", "--name-only", BRANCH)
-
-
-@pytest.mark.soak
-def test_one_story_is_done_by_one_call(git_repo: Path, private_home: Path) -> None:
-    steps = [committed(greet=GREET, tests__test_greet=TEST_GREET), {"blocks": ["<promise>STORY_DONE</promise>"]}]
-    prompt = "/ralphy:ralph-exec --prd docs/features/login/prd.json --max-attempts 2"
-    project, run, told = run_plugin(steps, prompt, git_repo, private_home)
-    assert "# US-001: Greet by name" in told[0] and len(told) == len(steps)
-    assert run.result["result"].endswith("<promise>STORY_DONE</promise>")
-    assert [story["status"] for story in project.prd()["userStories"]] == ["completed", "pending"]
 
 
 def test_the_plugin_and_its_marketplace_are_valid(private_home: Path) -> None:

@@ -8,9 +8,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-from ralphy.demo import show
 from ralphy.demo.toy import BRANCH, lay_out
 
 ROOT = Path(__file__).parents[2]
@@ -118,13 +115,3 @@ def test_the_toy_with_the_real_agent_has_a_budget_and_no_scenario(tmp_path: Path
     assert "ralphy.rehearsal" not in settings
     assert not (toy.repository / ".ralphy" / "rehearsal.yaml").exists()
     assert toy.env["HOME"] == os.environ["HOME"]
-
-
-@pytest.mark.soak
-def test_a_marker_made_in_the_very_moment_in_which_the_wait_begins_is_not_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(show, "_READING_S", 0.0)
-    toy = lay_out(tmp_path / "toy", "rehearsal", os.environ)
-    result = show.play(toy, lambda _: None, "-q")
-    assert result.faults == []

@@ -38,6 +38,9 @@ SETTINGS = {
 }  # fmt: skip
 # What a shell has in the middle of a hook, of `git rebase --exec`, or in a dotfiles setup.
 VARIABLES = {
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES": "/nonexistent", "GIT_GRAFT_FILE": "/nonexistent",
+    "GIT_ICASE_PATHSPECS": "1", "GIT_NOGLOB_PATHSPECS": "1", "GIT_QUARANTINE_PATH": "/nonexistent",
+    "GIT_SHALLOW_FILE": "/nonexistent",
     "GIT_COMMON_DIR": "/nonexistent", "GIT_CONFIG": "/nonexistent/config", "GIT_DEFAULT_HASH": "sha256",
     "GIT_DIFF_OPTS": "-u0", "GIT_DIR": "/nonexistent/.git", "GIT_OBJECT_DIRECTORY": "/nonexistent",
     "GIT_EDITOR": "false", "GIT_EXTERNAL_DIFF": "false", "GIT_INDEX_FILE": "/nonexistent/index",

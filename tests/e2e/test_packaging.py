@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -64,16 +63,6 @@ def test_schemas_templates_and_example_are_those_of_the_wheel(installed: Path) -
     assert {name for name in names if not name.endswith(".pyc")} <= there
 
 
-@pytest.mark.soak
-def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    shown = json.loads(run(installed / "ralphy", "demo", "--folder", tmp_path / "toy", "--json").stdout)
-    assert (shown["ok"], shown["faults"]) == (True, [])
-    assert [(story["id"], story["status"], story["attempts"]) for story in shown["stories"]] == [
-        ("US-001", "completed", 1), ("US-002", "completed", 2), ("US-003", "completed", 2),
-    ]  # fmt: skip
-    assert shown["kept"] == ["refs/ralphy/receipts/US-002/attempt-1"]
-
-
 def test_make_alone_lists_its_targets() -> None:
     listed = {line.split()[1] for line in run("make", cwd=ROOT).stdout.splitlines()}
     assert {"setup", "test", "fast", "lint", "type", "check", "demo", "bench", "docs", "tools", "wheel"} <= listed
@@ -91,42 +80,3 @@ def test_make_n_shows_the_commands_and_an_old_python_is_said_before_anything_is_
     assert done.returncode == 2
     assert "Python 3.11 or later is needed" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == SETUP_NEEDS
-
-
-@pytest.fixture
-def own_clone(tmp_path: Path, private_home: Path) -> Path:
-    """This checkout's tracked files as a repository of its own, with one cheap check in place of its three."""
-    clone = tmp_path / "clone"
-    for name in run("git", "ls-files", "-z", cwd=ROOT).stdout.strip("\0").split("\0"):
-        if (ROOT / name).is_file():
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, clone / name)
-    config = clone / ".ralphy" / "config.yaml"
-    config.write_text("checks: [{name: test, run: 'test -f Makefile'}]\n", encoding="utf-8")
-    run("git", "init", "--quiet", cwd=clone)
-    run("git", "add", "--all", cwd=clone)
-    run("git", "commit", "--quiet", "--message", "Start", cwd=clone)
-    return clone
-
-
-@pytest.mark.soak
-def test_ralphy_is_developed_with_its_own_make_targets(
-    installed: Path, own_clone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RALPHY_AGENT_COMMAND", str(installed / "ralphy-rehearsal"))
-    feature = own_clone / "docs" / "features" / "hello"
-    feature.mkdir(parents=True)
-    (feature / "PRD.md").write_text("# Say hello\n\n## Objective\n\n- `ralphy hello` says hello.\n", encoding="utf-8")
-
-    def make(target: str) -> str:
-        done = run("make", target, "FEATURE=hello", f"RALPHY={installed / 'ralphy'}", cwd=own_clone)
-        return done.stdout + done.stderr
-
-    assert "waiting for a person" in make("loop")
-    assert (feature / "SPEC.md").is_file()
-    assert "hello" in make("status")
-    make("approve")
-    assert "waiting for a person" in make("loop")
-    assert "Ralphy-Story: hello/" in run("git", "log", "ralph/hello", cwd=own_clone).stdout
-    assert f"{installed / 'ralphy'} watch" in run("make", "-n", "watch", f"RALPHY={installed / 'ralphy'}",
-                                                  cwd=own_clone).stdout  # fmt: skip

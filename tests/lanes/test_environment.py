@@ -38,12 +38,6 @@ def test_a_checkout_reached_through_a_link_is_the_checkout(tmp_path: Path) -> No
     }  # fmt: skip
 
 
-def test_a_lane_inside_of_the_checkout_is_not_moved_twice(tmp_path: Path) -> None:
-    tree = tmp_path / "lanes" / "1" / "tree"
-    tree.mkdir(parents=True)
-    assert rewritten({"PATH": f"{tmp_path}/bin"}, tmp_path, tree) == {"PATH": f"{tree}/bin"}
-
-
 def test_all_lanes_have_ports_of_their_own_below_the_highest() -> None:
     most = nodes()["lanes.port_base"]["maximum"]
     every = [slot_variables(slot, most, is_clean=clean) for slot in range(1, CLEAN_SLOTS_FROM + 1)

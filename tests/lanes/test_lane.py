@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.git.commands import discover
 from ralphy.lanes import git_inside
 from ralphy.lanes.git_inside import LaneProblem
-from ralphy.lanes.pool import Pool
-from ralphy.processes.command import NotStarted
-from ralphy.sandbox.bubblewrap import find, interpreter
+from ralphy.sandbox.bubblewrap import interpreter
 from tests.lanes.conftest import LIMITS, World
 
 
@@ -52,18 +49,6 @@ def test_changes_are_taken_over(world: World) -> None:
     assert lane.take_over(base, LIMITS) == taken
     lane.lay_out(taken.tree, world.head, "main")
     assert lane.take_over(taken.tree, LIMITS).tree == taken.tree
-
-
-def test_a_change_that_hides_behind_size_and_time_is_taken_and_undone(world: World) -> None:
-    lane = world.laid_out()
-    at = lane.tree / "src/a.py"
-    before = at.stat()
-    at.write_text("a = 9\n")
-    os.utime(at, ns=(before.st_atime_ns, before.st_mtime_ns))
-    taken = lane.take_over(world.tree, LIMITS)
-    assert world.git("cat-file", "-p", f"{taken.tree}:src/a.py") == "a = 9"
-    world.laid_out()
-    assert at.read_text() == "a = 1\n"
 
 
 def test_a_change_that_hides_behind_rules_is_undone(world: World) -> None:
@@ -202,31 +187,6 @@ def test_a_file_that_git_refuses_is_left_out_and_said(world: World) -> None:
     assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
 
 
-def test_too_many_new_files_are_not_taken(world: World) -> None:
-    lane = world.laid_out()
-    for number in range(60):
-        (lane.tree / f"n{number}").write_text("x")
-    (lane.tree / "run.sh").write_text("changed\n")
-    taken = lane.take_over(world.tree, LIMITS)
-    assert taken.refused == (
-        "60 new files (. …), more than limits.max_new_files (50): is an entry missing in .gitignore?",
-    )
-    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
-
-
-def test_an_object_of_another_repository_cannot_be_borrowed(world: World, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    subprocess.run(["git", "init", "-q", other], check=True)
-    (other / "f").write_text("CANARY")
-    secret = subprocess.run(["git", "-C", other, "hash-object", "-w", "f"], check=True, capture_output=True, text=True)
-    lane, oid = world.laid_out(), secret.stdout.strip()
-    steal = f"git update-index --add --cacheinfo 100644,{oid},stolen; git commit -qm stolen; echo x > y"
-    world.inside(lane, f"echo {other}/.git/objects >> .git/objects/info/alternates; {steal}")
-    taken = lane.take_over(world.tree, LIMITS)
-    assert "stolen" not in world.names(taken.tree)
-    assert world.git("cat-file", "--batch-check", "--batch-all-objects").find(oid) < 0
-
-
 def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path: Path) -> None:
     lane, outside = world.laid_out(), tmp_path / "outside"
     outside.mkdir()
@@ -242,33 +202,11 @@ def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path:
     assert world.inside(lane, "git status --porcelain") == (0, "")
 
 
-def test_a_lane_whose_tree_is_gone_holds_nothing(world: World) -> None:
-    lane = world.laid_out()
-    lane.tree.rename(lane.home / "away")
-    with pytest.raises(LaneProblem, match="it was removed"):
-        lane.take_over(world.tree, LIMITS)
-    lane.tree.mkdir()
-    with pytest.raises(LaneProblem, match="it was removed"):
-        lane.take_over(world.tree, LIMITS)
-    world.laid_out(lane)
-    assert lane.take_over(world.tree, LIMITS).tree == world.tree
-
-
 def test_a_git_that_comes_to_no_end_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = world.laid_out()
     monkeypatch.setattr(git_inside, "_LONGEST_S", 0.0)
     with pytest.raises(LaneProblem, match="did not come to its end"):
         lane.take_over(world.tree, LIMITS)
-
-
-def test_what_was_brought_stays_and_is_not_taken(world: World) -> None:
-    lane = world.laid_out()
-    lane.keep = ("deps",)
-    (lane.tree / "deps").mkdir()
-    (lane.tree / "deps" / "lib").write_text("x")
-    assert lane.take_over(world.tree, LIMITS).tree == world.tree
-    world.laid_out()
-    assert (lane.tree / "deps" / "lib").read_text() == "x"
 
 
 def test_what_is_kept_is_no_pattern(world: World) -> None:
@@ -283,21 +221,6 @@ def test_what_is_kept_is_no_pattern(world: World) -> None:
     assert files_in(lane.tree) == {**files_in(world.root), **others}
 
 
-def test_a_submodule_that_is_not_initialised_is_an_empty_folder_and_stays(world: World) -> None:
-    world.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
-    world.git("commit", "-qm", "lib")
-    lane = world.laid_out()
-    assert list((lane.tree / "lib").iterdir()) == []
-    assert lane.empty == ("lib",)
-    (lane.tree / "run.sh").write_text("changed\n")
-    (lane.tree / "lib" / "f").write_text("x")
-    taken = lane.take_over(world.tree, LIMITS)
-    assert world.git("diff-tree", "-r", "--name-only", world.tree, taken.tree).split() == ["run.sh"]
-    assert taken.modules == ("lib",)
-    world.laid_out()
-    assert list((lane.tree / "lib").iterdir()) == []
-
-
 def added_module(world: World, at: Path, path: str, name: str, files: dict[str, str]) -> None:
     """Commit a submodule at `path` of the repository or submodule at `at`."""
     library = world.root.parent / f"library-{name.replace('/', '-')}"
@@ -309,15 +232,6 @@ def added_module(world: World, at: Path, path: str, name: str, files: dict[str, 
     allow = ("-c", "protocol.file.allow=always")
     world.git(*allow, "submodule", "-q", "add", "--name", name, str(library), path, cwd=at)
     world.git("commit", "-qm", f"add {path}", cwd=at)
-
-
-def test_a_submodule_has_the_files_of_the_recorded_commit(world: World) -> None:
-    added_module(world, world.root, "libs/a", "libs/a", {"f": "one\n", "run": "two\n"})
-    lane = world.laid_out()
-    assert (lane.tree / "libs/a/f").read_text() == "one\n"
-    assert lane.empty == ()
-    assert world.inside(lane, "cat libs/a/f; git status --porcelain; ls -A libs/a")[1] == "one\nf\nrun\n"
-    assert lane.take_over(world.tree, LIMITS).tree == world.tree
 
 
 def test_a_submodule_in_a_submodule_has_its_files_too(world: World) -> None:
@@ -381,55 +295,6 @@ def test_the_executable_bit_is_of_the_base_where_git_does_not_trust_it(world: Wo
     (lane.tree / "run.sh").chmod(0o644)
     taken = lane.take_over(world.tree, LIMITS)
     assert world.git("ls-tree", taken.tree, "run.sh").startswith("100755 ")
-
-
-def test_filters_of_the_person_run_and_those_of_the_tree_do_not(world: World, tmp_path: Path) -> None:
-    world.git("config", "filter.up.clean", "tr a-z A-Z")
-    world.git("config", "filter.own.clean", "sh tools/own.sh")
-    (world.root / "tools").mkdir()
-    (world.root / "tools/own.sh").write_text("cat\n")
-    (world.root / ".gitattributes").write_text("*.up filter=up\n*.own filter=own\n")
-    world.git("add", "-A")
-    world.git("commit", "-qm", "filters")
-    world.pool.close()
-    world.pool = world.new_pool()
-    lane = world.laid_out()
-    (lane.tree / "x.up").write_text("low")
-    (lane.tree / "x.own").write_text("low")
-    (lane.tree / "tools/own.sh").write_text(f"touch {tmp_path}/canary; echo evil\n")
-    taken = lane.take_over(world.tree, LIMITS)
-    assert world.git("cat-file", "-p", f"{taken.tree}:x.up") == "LOW"
-    assert world.git("cat-file", "-p", f"{taken.tree}:x.own") == "low"
-    assert not (tmp_path / "canary").exists()
-
-
-def test_a_program_that_is_not_in_the_lane_is_named(world: World) -> None:
-    lane = world.laid_out()
-    (world.root / "only-here.sh").write_text("#!/bin/sh\n")
-    (world.root / "only-here.sh").chmod(0o755)
-    if sandbox := world.sandbox():
-        with pytest.raises(NotStarted, match=r"only-here\.sh"):
-            sandbox.around(lane.home).around(["./only-here.sh"], os.environ)
-
-
-def test_sha256_works(tmp_path: Path, sandbox: None) -> None:
-    root = tmp_path / "r"
-    subprocess.run(["git", "init", "-q", "--object-format=sha256", root], check=True)
-    (root / "f").write_text("x")
-    ask = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=b"]
-    subprocess.run([*ask, "add", "f"], check=True)
-    subprocess.run([*ask, "commit", "-qm", "x"], check=True)
-    ids = subprocess.run([*ask, "rev-parse", "HEAD^{tree}", "HEAD"], check=True, capture_output=True, text=True)
-    tree, head = ids.stdout.split()
-    pool = Pool(discover(root), tmp_path / "lanes", find(os.environ), "moderate")
-    lane = pool.agent()
-    lane.lay_out(tree, head, "main")
-    (lane.tree / "f").unlink()
-    (lane.tree / "g").write_text("y")
-    taken = lane.take_over(tree, LIMITS)
-    names = subprocess.run([*ask, "ls-tree", "--name-only", taken.tree], check=True, capture_output=True, text=True)
-    assert names.stdout.split() == ["g"]
-    pool.close()
 
 
 def test_a_lane_is_let_go_whatever_is_in_it(world: World) -> None:

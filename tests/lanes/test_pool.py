@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from ralphy.git.commands import discover
 from ralphy.git.run_lock import Held
 from ralphy.lanes.pool import Pool
-from tests.conftest import RunGit
 
 
 @pytest.fixture
@@ -34,36 +31,6 @@ def test_a_lane_has_one_user_at_a_time(pool: Pool, git_repo: Path, tmp_path: Pat
     pool.close()
     assert other.agent().home == lane.home
     other.close()
-
-
-def test_a_lane_of_a_dead_process_is_free(pool: Pool, git_repo: Path, tmp_path: Path) -> None:
-    script = (
-        "import os, sys; from pathlib import Path; from ralphy.git.commands import discover; "
-        "from ralphy.lanes.pool import Pool; "
-        "Pool(discover(Path(sys.argv[1])), Path(sys.argv[2]), None, 'moderate').agent(); os._exit(9)"
-    )
-    done = subprocess.run([sys.executable, "-c", script, git_repo, tmp_path / "lanes"], check=False,
-                          cwd=Path(__file__).parents[2])  # fmt: skip
-    assert done.returncode == 9
-    assert pool.agent().name == "1"
-    pool.close()
-
-
-def test_lanes_are_listed_and_let_go(pool: Pool, git: RunGit) -> None:
-    lane = pool.agent()
-    lane.lay_out(git("rev-parse", "HEAD^{tree}"), git("rev-parse", "HEAD"), "main")
-    lane.note("login", "US-001", "checks failed")
-    pool.clean()
-    facts = {row.name: row for row in pool.listed()}
-    assert facts.keys() == {"1", "clean-1"}
-    assert (facts["1"].feature, facts["1"].story, facts["1"].kept) == ("login", "US-001", "checks failed")
-    assert facts["1"].pid == os.getpid()
-    assert facts["1"].bytes > facts["clean-1"].bytes
-    freed = pool.let_go(["1", "..", "nothing"])
-    assert freed >= facts["1"].bytes
-    assert [row.name for row in pool.listed()] == ["clean-1"]
-    pool.close()
-    assert pool.listed()[0].pid == 0
 
 
 def test_lanes_lie_where_nobody_else_may_look(pool: Pool) -> None:

@@ -58,15 +58,6 @@ def test_a_silent_hang_prints_nothing_and_an_interrupt_ends_it_with_0(
     assert not (rehearse.cwd / "done.txt").exists()
 
 
-def test_a_frozen_run_is_stopped_until_somebody_wakes_it(rehearse: Rehearse, running: Running) -> None:
-    child = begin(rehearse, running, {"freeze": True})
-    until(lambda: "T (stopped)" in Path(f"/proc/{child.pid}/status").read_text(), "it is stopped")
-    child.send_signal(signal.SIGCONT)
-    child.send_signal(signal.SIGTERM)
-    assert rest(child) == []
-    assert child.returncode == 143
-
-
 @pytest.mark.parametrize(
     ("turn", "signals", "last", "code"),
     [

@@ -14,15 +14,6 @@ from ralphy.rehearsal.scenario import check_scenario
 from tests.rehearsal.conftest import ROOT, Rehearse
 
 SCHEMA = json.loads((ROOT / "schemas" / "rehearsal.schema.json").read_text())
-GOOD: list[dict[str, Any]] = [
-    {},
-    {"spec": {"say": "one turn alone"}},
-    {"defaults": {"cost_usd": 0, "tokens": {"input": 1}}, "stories": {"*": [{"default": True}]}},
-    {"qa": [{"run": "pytest -q"}, {"run": ["a", "b"]}, {"run": [["a"], ["b", "c"]]}]},
-    {"pr": [{"exit_signal": None, "promise": None, "crash": 0}]},
-    {"qa": [{"raw": "x", "cheat": {"edit_spec": "y", "empty_tests": ["a"]}, "kill": "SIGSEGV"}]},
-    {"qa": [{"outbox": {"stories.json": {"any": ["thing", 1, None]}}, "background": {"write": {"a": "b"}}}]},
-]
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"storys": {}}, "'storys' was unexpected"),
     (
@@ -32,21 +23,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"stories": {"US-001": [{}, {"write": "a"}]}}, "write: 'a' is not of type 'object'"),
     ({"qa": []}, "scenario: qa: "),
     ({"qa": [{"crash": 256}]}, "qa[0].crash: 256 is greater than the maximum of 255"),
-    ({"qa": [{"hang": 1}]}, "qa[0].hang: 1 is not of type 'boolean'"),
-    ({"qa": [{"delay_s": -1}]}, "qa[0].delay_s: -1 is less than the minimum of 0"),
-    ({"qa": [{"cost_usd": True}]}, "qa[0].cost_usd: True is not of type 'number'"),
     ({"qa": [{"kill": "SIGNOPE"}]}, "qa[0].kill: 'SIGNOPE' is not one of ['SIGKILL'"),
-    ({"qa": [{"status": {"MOOD": "fine"}}]}, "qa[0].status: Additional properties"),
     ({"qa": [{"run": " "}]}, "qa[0].run: "),
     ({"qa": [{"error": "bad luck"}]}, "qa[0].error: 'bad luck' is not one of ['overloaded'"),
-    ({"qa": [{"cheat": {"lie": True}}]}, "qa[0].cheat: Additional properties"),
-    ({"qa": [{"limit": {"resets_in_s": "soon"}}]}, "qa[0].limit.resets_in_s: 'soon' is not of type 'number'"),
 ]
-
-
-@pytest.mark.parametrize("scenario", GOOD)
-def test_a_good_scenario_passes_the_check(scenario: dict[str, Any]) -> None:
-    check_scenario(scenario, "scenario")
 
 
 @pytest.mark.parametrize(("scenario", "words"), BAD)

@@ -95,28 +95,6 @@ def test_a_commit_made_as_a_person_in_a_lane_is_no_base(walls: str, tmp_path: Pa
         assert (by == "the agent") is ("src/base.py" in project.files_of(commit))
 
 
-@pytest.mark.attempt(35)
-def test_in_the_sandbox_no_ref_of_the_repository_moves(sandbox: None, tmp_path: Path) -> None:
-    project = with_check(tmp_path, "")
-    project.git("pack-refs", "--all")
-    project.git("branch", "loose")
-    before = project.git("for-each-ref", "refs/heads/main", "refs/tags", "refs/heads/loose", "refs/stash")
-    forge = f"""
-cd {project.repo}; git commit -q --allow-empty -m mine
-for ref in heads/main heads/loose heads/new tags/v1 tags/made remotes/origin/main; do
-  {FORGED} update-ref -m 'commit: me' refs/$ref HEAD; git rev-parse HEAD > .git/refs/$ref; done
-sed -i "s/^[0-9a-f]*/$(git rev-parse HEAD)/" .git/packed-refs; git stash drop -q
-exit 0
-"""
-    project.play(stories={"US-001": [works(run=[["sh", "-c", forge]])]})
-
-    project.loop()
-
-    assert before == project.git("for-each-ref", "refs/heads/main", "refs/tags", "refs/heads/loose", "refs/stash")
-    assert project.git("for-each-ref", "refs/heads/new") == ""
-    assert project.landed() == ["login/US-001"]
-
-
 @pytest.mark.attempt(21)
 def test_what_a_check_leaves_where_git_ignores_it_does_not_steer_a_persons_commands(tmp_path: Path) -> None:
     makes = "mkdir -p .claude build; ln -s / .claude/x; touch build/kept"

@@ -121,10 +121,11 @@ def test_the_machine_is_not_remounted(agents: Box, home: Path) -> None:
     found = agents.tries(
         root="said('mount', '-o', 'remount,rw', '/')[0]",
         home=f"said('mount', '-o', 'remount,rw,bind', {str(home)!r})[0]",
+        inner="said('unshare', '-rm', 'sh', '-c', 'mount -o remount,rw,bind docs/features; touch docs/features/x')[0]",
         away="said('umount', '-l', '/proc/sys')[0]", put=f"put({str(home / '.bashrc')!r})",
         powers="[line for line in open('/proc/self/status') if line.startswith(('CapEff', 'CapPrm', 'CapAmb'))]",
     )  # fmt: skip
-    assert found["root"] and found["home"] and found["away"]
+    assert found["root"] and found["home"] and found["inner"] and found["away"]
     assert found["put"] == "EROFS"
     assert {line.split()[1] for line in found["powers"]} == {"0" * 16}
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,13 +19,9 @@ from tests.sandbox.inside import Box, Boxes
 
 
 @pytest.fixture
-def place(sandbox: None, git_repo: Path, git: RunGit, tmp_path: Path) -> Iterator[Box]:
+def place(boxes: Boxes) -> Box:
     """A lane of a repository with one feature. Inside, it is seen at the repository's path."""
-    boxes = Boxes(git_repo, tmp_path / "lanes")
-    git("add", "--all", "--force", ":!docs/features/login/.ralphy")
-    git("commit", "--quiet", "-m", "a feature")
-    yield boxes("open")
-    boxes.close()
+    return boxes("open")
 
 
 @pytest.fixture
@@ -129,32 +124,3 @@ def test_the_program_dies_with_ralphy(box: Sandbox, place: Box) -> None:
 def test_a_program_that_does_not_exist_is_named(box: Sandbox) -> None:
     with pytest.raises(NotStarted, match="is-not-there cannot be started"):
         box.around(["is-not-there", "-x"], os.environ)
-
-
-FORBIDDEN = (
-    "mv .git .hidden",
-    "echo HACK > docs/features/login/prd.json",
-    "mv evil docs/features/login/prd.json",
-    "rm docs/features/login/prd.json",
-    "touch docs/features/login/APPROVED",
-    "touch docs/features/login/.ralphy/x",
-    "mv docs/features/login elsewhere",
-    "mv docs/features elsewhere",
-    "mv docs elsewhere",
-    "touch .ralphy/config.yaml",
-    "umount docs/features/login",
-    "mount -o remount,rw,bind docs/features",
-    "unshare -rm sh -c 'mount -o remount,rw,bind docs/features; echo HACK > docs/features/login/prd.json'",
-    "unshare -rm sh -c 'umount docs/features; echo HACK > docs/features/login/prd.json'",
-)
-
-
-@pytest.mark.fault("A4")
-@pytest.mark.attempt(12, 14)
-def test_what_is_trusted_cannot_be_changed(place: Box) -> None:
-    (place.tree / "evil").write_text("HACK")
-    done = {attempt: place.runs("sh", "-c", attempt) for attempt in FORBIDDEN}
-    assert {attempt: words for attempt, (code, words) in done.items() if code == 0} == {}
-    for at in (place.root, place.tree):
-        assert (at / "docs" / "features" / "login" / "prd.json").read_text() == "{}"
-        assert not (at / "docs" / "features" / "login" / "APPROVED").exists()
