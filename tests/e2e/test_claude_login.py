@@ -1,4 +1,4 @@
-"""The real Claude Code CLI in the open sandbox: with a key, and with a person's login that is renewed meanwhile."""
+"""The real Claude Code CLI in the open sandbox, with a person's login that is renewed meanwhile."""
 
 from __future__ import annotations
 
@@ -72,22 +72,6 @@ def assert_nothing_stayed(home: Path, project: Project) -> None:
     }
 
 
-def test_with_a_key_a_story_is_done_and_nothing_stays_for_the_persons_next_session(git_repo: Path, home: Path) -> None:
-    script = {"US-001": [[PLANTS], work("greet"), report()]}
-    with Scripted(script) as api:
-        project = with_claude(git_repo, home, api.url)
-        project.plan(STORY)
-        ended = project.night("--max-iterations", "1")
-        told = json.dumps(api.of("US-001")[-1]["messages"])
-    assert project.outcomes() == [("US-001", "succeeded")], ended.said
-    assert "in a bubblewrap sandbox" in ended.said
-    assert told.count("Read-only file system") >= 2
-    assert "gpg failed" not in told
-    assert_nothing_stayed(home, project)
-    sessions = home / ".claude" / FOLDER.sessions(str(project.repo))
-    assert len(list(sessions.glob("*.jsonl"))) == 1, "the run's conversation can be looked at"
-
-
 def test_a_login_that_runs_out_is_renewed_in_the_run(git_repo: Path, home: Path, provider: LoginServer) -> None:
     login = home / ".claude" / ".credentials.json"
     login.write_text(credentials(1, expires_ms=int(time.time() * 1000) - 1000))
@@ -97,12 +81,17 @@ def test_a_login_that_runs_out_is_renewed_in_the_run(git_repo: Path, home: Path,
         project = logged_in(git_repo, home, api.url, provider)
         project.plan(STORY, OTHER)
         ended = project.night("--max-iterations", "2")
-        used = {asked.auth for asked in api.messages()}
+        used, told = {asked.auth for asked in api.messages()}, json.dumps(api.of("US-001")[-1]["messages"])
+    assert "in a bubblewrap sandbox" in ended.said
+    assert told.count("Read-only file system") >= 2
+    assert "gpg failed" not in told
     assert project.outcomes() == [("US-001", "succeeded"), ("US-002", "succeeded")], ended.said
     assert provider.renewed == [1], "the second run has the new one"
     assert json.loads(login.read_text())["claudeAiOauth"]["accessToken"] == access(2)
     assert (login.stat().st_ino, used) == (was, {("authorization",)})
     assert_nothing_stayed(home, project)
+    sessions = home / ".claude" / FOLDER.sessions(str(project.repo))
+    assert len(list(sessions.glob("*.jsonl"))) == 2, "the runs' conversations can be looked at"
 
 
 class Renewing(Scripted):

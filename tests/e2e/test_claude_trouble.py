@@ -188,10 +188,6 @@ def test_a_refused_login_ends_the_loop_at_once(login: str, git_repo: Path, priva
         assert project.outcomes() == [("US-001", "fatal")]
         assert_untouched(project)
 
-        api.script["US-001"] = list(GREETING)
-        assert project.night(*ONE_RUN).code == BUDGET
-    assert project.trailers("Ralphy-Attempt") == ["1"]
-
 
 @pytest.mark.fault("N6")
 def test_a_budget_ends_the_run_and_the_next_one_goes_on_from_its_work(git_repo: Path, private_home: Path) -> None:
