@@ -44,7 +44,7 @@ _Patterns = Mapping[str, re.Pattern[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class CheckRunner:
     """`summary` finds the lines that count, `counts` the numbers in them, `names` the lines of single tests.
 
     With `is_summed`, there is a summary for each part, and all count; else the last one does.
@@ -64,82 +64,82 @@ def _patterns(**rows: str) -> _Patterns:
 # jest and vitest count in the same words.
 _COUNTS = _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) (?:skipped|todo)")
 RUNNERS = (
-    Runner(
+    CheckRunner(
         "cargo test",
         re.compile(r"^test result: .*$", re.M),
         _patterns(passed=r"(\d+) passed", failed=r"(\d+) failed", skipped=r"(\d+) ignored"),
         _patterns(passed=r"^test (.+?) \.\.\. ok$", failed=r"^test (.+?) \.\.\. FAILED$",
-                  skipped=r"^test (.+?) \.\.\. ignored"),
+                       skipped=r"^test (.+?) \.\.\. ignored"),
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "go test -v",
         re.compile(r"^(?:=== RUN|[ \t]*--- (?:PASS|FAIL|SKIP): ).*$", re.M),
         _patterns(passed=r"--- (PASS)", failed=r"--- (FAIL)", skipped=r"--- (SKIP)"),
         _patterns(passed=r"^[ \t]*--- PASS: (\S+)", failed=r"^[ \t]*--- FAIL: (\S+)",
-                  skipped=r"^[ \t]*--- SKIP: (\S+)"),
+                       skipped=r"^[ \t]*--- SKIP: (\S+)"),
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "vitest",
         re.compile(r"^ *Tests +\d.*\(\d+\)$", re.M),
         _COUNTS,
         _patterns(passed=rf"^ *✓ (.+? > .+?){_TIME}$", failed=rf"^ *(?:×|✗) (.+? > .+?){_TIME}$",
-                  skipped=r"^ *↓ (.+? > .+?)$"),
+                       skipped=r"^ *↓ (.+? > .+?)$"),
     ),
-    Runner(
+    CheckRunner(
         "jest",
         re.compile(r"^Tests: .*\d+ total$", re.M),
         _COUNTS,
         _patterns(passed=rf"^ *✓ (.+?){_TIME}$", failed=rf"^ *✕ (.+?){_TIME}$",
-                  skipped=r"^ *[○✎] (?:skipped |todo )?(.+)$"),
+                       skipped=r"^ *[○✎] (?:skipped |todo )?(.+)$"),
     ),
-    Runner(
+    CheckRunner(
         "node --test",
         re.compile(r"^(?:ℹ|#) (?:pass|fail|skipped|todo) \d+$", re.M),
         _patterns(passed=r"pass (\d+)", failed=r"fail (\d+)", skipped=r"(?:skipped|todo) (\d+)"),
         _patterns(passed=rf"^ *(?:✔|ok \d+ -) (?!.* # (?:SKIP|TODO))(.+?){_TIME}$",
-                  failed=rf"^ *(?:✖|not ok \d+ -) (?!failing tests:|.* # (?:SKIP|TODO))(.+?){_TIME}$",
-                  skipped=rf"^ *(?:﹣|✔|✖|⚠|(?:not )?ok \d+ -) (.+?){_TIME} # (?:SKIP|TODO).*$"),
+                       failed=rf"^ *(?:✖|not ok \d+ -) (?!failing tests:|.* # (?:SKIP|TODO))(.+?){_TIME}$",
+                       skipped=rf"^ *(?:﹣|✔|✖|⚠|(?:not )?ok \d+ -) (.+?){_TIME} # (?:SKIP|TODO).*$"),
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "unittest",
         re.compile(r"^Ran \d+ tests? in .*$|^(?:OK|FAILED)(?: \(.*\))?$", re.M),
         _patterns(passed=r"Ran (\d+)", failed=r"(?:failures|errors)=(\d+)", skipped=r"skipped=(\d+)",
-                  xfailed=r"expected failures=(\d+)"),
+                       xfailed=r"expected failures=(\d+)"),
         _patterns(passed=rf"{_UNITTEST} \.\.\. ok$", failed=rf"{_UNITTEST} \.\.\. (?:FAIL|ERROR)$",
-                  skipped=rf"{_UNITTEST} \.\.\. skipped", xfailed=rf"{_UNITTEST} \.\.\. expected failure$"),
+                       skipped=rf"{_UNITTEST} \.\.\. skipped", xfailed=rf"{_UNITTEST} \.\.\. expected failure$"),
     ),
-    Runner(
+    CheckRunner(
         "maven",
         re.compile(r"^(?:\[\w+\] +)?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+ *$", re.M),
         _patterns(passed=r"Tests run: (\d+)", failed=r"(?:Failures|Errors): (\d+)", skipped=r"Skipped: (\d+)"),
         {},
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "ctest",
         re.compile(r"^ *\d+/\d+ Test +#\d+: .+? \.{2,}.*$", re.M),
         _patterns(passed=r" (Passed) ", failed=r"\*\*\*(?!Skipped|Not Run \(Disabled\))(\w+)",
-                  skipped=r"\*\*\*(Skipped|Not Run \(Disabled\))"),
+                       skipped=r"\*\*\*(Skipped|Not Run \(Disabled\))"),
         _patterns(passed=rf"{_OF_CTEST} +Passed ", failed=rf"{_OF_CTEST} *\*\*\*(?!Skipped|Not Run \(Disabled\))",
-                  skipped=rf"{_OF_CTEST} *\*\*\*(?:Skipped|Not Run \(Disabled\))"),
+                       skipped=rf"{_OF_CTEST} *\*\*\*(?:Skipped|Not Run \(Disabled\))"),
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "googletest",
         re.compile(r"^\[ +(?:OK|FAILED|SKIPPED) +\] \S+ \(\d+ ms\)$", re.M),
         _patterns(passed=r"(OK) ", failed=r"(FAILED)", skipped=r"(SKIPPED)"),
         _patterns(passed=r"^\[ +OK +\] (\S+) \(", failed=r"^\[ +FAILED +\] (\S+) \(",
-                  skipped=r"^\[ +SKIPPED +\] (\S+) \("),
+                       skipped=r"^\[ +SKIPPED +\] (\S+) \("),
         is_summed=True,
     ),
-    Runner(
+    CheckRunner(
         "pytest",
         re.compile(r"^=* ?\d+ (?:passed|failed|skipped|xfailed).* in [\d.]+s.*$", re.M),
         _patterns(passed=r"(\d+) (?:passed|xpassed)", failed=r"(\d+) (?:failed|errors?)", skipped=r"(\d+) skipped",
-                  xfailed=r"(\d+) xfailed"),
+                       xfailed=r"(\d+) xfailed"),
         {},
     ),
 )  # fmt: skip
@@ -186,7 +186,7 @@ def _plain(output: str) -> str:
     return _COLOURS.sub("", output).replace("\r\n", "\n")
 
 
-def _listing(runner: Runner, output: str, lines: list[str]) -> Listing:
+def _listing(runner: CheckRunner, output: str, lines: list[str]) -> Listing:
     parts = Counter(map(named, _SUBTEST.findall(output))) if runner.name == "unittest" else Counter[str]()
     counts = _counts(runner, lines, sum(parts.values()) - len(parts))
     tests: dict[str, str] = {}
@@ -211,7 +211,7 @@ def named(name: str) -> str:
     return f"{'/'.join(module)}.py::{owner}::{found[1]}" if module else name
 
 
-def _counts(runner: Runner, lines: list[str], twice: int = 0) -> Counter[str]:
+def _counts(runner: CheckRunner, lines: list[str], twice: int = 0) -> Counter[str]:
     """The numbers of a summary; `twice` of the failures are further parts of tests that failed."""
     counts: Counter[str] = Counter({FAILED: -twice})
     # unittest's summary are two lines; of others a single one counts, the last.

@@ -34,7 +34,7 @@ from ralphy.git.commands import Repository, current_branch, head_of, require_pla
 from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
-from ralphy.state.kept_streams import Line, Run, runs
+from ralphy.state.kept_streams import Line, RunFolder, runs
 from ralphy.text.first_few import first_few
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
@@ -81,7 +81,7 @@ def logs(
     return ExitCode.DONE
 
 
-def _chosen(all_runs: Sequence[Run], story: str) -> Sequence[Run]:
+def _chosen(all_runs: Sequence[RunFolder], story: str) -> Sequence[RunFolder]:
     """A story's runs, or the newest run of the feature."""
     return [run for run in all_runs if run.story == story] if story else all_runs[-1:]
 
@@ -120,7 +120,7 @@ def _follow(
             wakeups.wait(RESYNC_S)
 
 
-def _runs_of(features: Sequence[Feature]) -> list[Run]:
+def _runs_of(features: Sequence[Feature]) -> list[RunFolder]:
     """The runs of all these, the newest last: a run's folder begins with its time."""
     return sorted((run for feature in features for run in runs(feature)), key=lambda run: run.folder.name)
 

@@ -31,7 +31,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentSettings:
     command: tuple[str, ...] = ("claude",)
     preset: str = "claude"
     env: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ProofSettings:
     """`parts` says whether the parts of the stories' code are taken back one by one before the review, to see which
     no test needs; `budget_s` how long that may take for all stories together."""
 
@@ -207,7 +207,7 @@ class Stories:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class AcceptanceSettings:
     """Tests of the criteria that an agent of their own writes before the first gate: `off`, `visible` to implementers,
     or `sealed` from them. `command` runs `{files}`, where the checks cannot be asked for files.
     """
@@ -227,7 +227,7 @@ class Git:
 
 
 @dataclass(frozen=True, slots=True)
-class PullRequest:
+class PullRequestSettings:
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
@@ -277,7 +277,7 @@ class Config:
     stack: Stack = field(default_factory=Stack)
     setup: str = ""
     checks: tuple[Check, ...] | None = None
-    agent: Agent = field(default_factory=Agent)
+    agent: AgentSettings = field(default_factory=AgentSettings)
     models: Models = field(default_factory=Models)
     timeouts: Timeouts = field(default_factory=Timeouts)
     circuit_breaker: WatchdogLimits = field(default_factory=WatchdogLimits)
@@ -287,11 +287,11 @@ class Config:
     clarify: Clarify = field(default_factory=Clarify)
     safety: Safety = field(default_factory=Safety)
     lanes: Lanes = field(default_factory=Lanes)
-    acceptance: Acceptance = field(default_factory=Acceptance)
+    acceptance: AcceptanceSettings = field(default_factory=AcceptanceSettings)
     verify: Verify = field(default_factory=Verify)
-    proof: Proof = field(default_factory=Proof)
+    proof: ProofSettings = field(default_factory=ProofSettings)
     stories: Stories = field(default_factory=Stories)
     git: Git = field(default_factory=Git)
-    pr: PullRequest = field(default_factory=PullRequest)
+    pr: PullRequestSettings = field(default_factory=PullRequestSettings)
     notify: Notify = field(default_factory=Notify)
     ci: Ci = field(default_factory=Ci)

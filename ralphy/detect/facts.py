@@ -60,7 +60,7 @@ _CTEST = re.compile(r"(?im)^\s*(enable_testing|include)\s*\(\s*(CTest\s*)?\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ProjectFiles:
     """The names under a root, two levels deep, as relative paths; sorted."""
 
     root: Path
@@ -98,16 +98,16 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def look(root: Path) -> Tree:
+def look(root: Path) -> ProjectFiles:
     """The names in the root and in its folders, at most MAX_ENTRIES; not in linked or hidden ones."""
     top = sorted(islice(_entries(root), MAX_ENTRIES))
     folders = [name for name, is_folder in top if is_folder and _is_own(name)]
     inner = chain.from_iterable(((f"{folder}/{name}", _) for name, _ in _entries(root / folder)) for folder in folders)
     below = islice(inner, MAX_ENTRIES - len(top))
-    return Tree(root, (*(name for name, _ in top), *sorted(name for name, _ in below)))
+    return ProjectFiles(root, (*(name for name, _ in top), *sorted(name for name, _ in below)))
 
 
-def gather(tree: Tree, language: Language) -> Facts:
+def gather(tree: ProjectFiles, language: Language) -> Facts:
     """What the manifests of a language say."""
     return _READERS[language.reader](tree, language)
 
@@ -125,17 +125,17 @@ def _is_own(folder: str) -> bool:
     return not folder.startswith(".") and folder not in SKIPPED_FOLDERS
 
 
-def _words_facts(tree: Tree, language: Language) -> Facts:
+def _words_facts(tree: ProjectFiles, language: Language) -> Facts:
     """Every word of the manifests counts as a dependency: enough for manifests that are programs."""
     manifests = [name for marker in language.markers for name in tree.names if fnmatchcase(name, marker)]
     return Facts(deps=_tokens(tree, manifests[:5]))
 
 
-def _tokens(tree: Tree, names: Iterable[str]) -> frozenset[str]:
+def _tokens(tree: ProjectFiles, names: Iterable[str]) -> frozenset[str]:
     return frozenset(word.lower() for name in names for word in _TOKEN.findall(tree.read(name)))
 
 
-def _python_facts(tree: Tree, _: Language) -> Facts:
+def _python_facts(tree: ProjectFiles, _: Language) -> Facts:
     project, notes = _toml(tree, "pyproject.toml")
     pipfile, more = _toml(tree, "Pipfile")
     ini = ("setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", "pytest.ini")
@@ -191,7 +191,7 @@ def _ini_names(text: str) -> Iterator[str]:
         yield header or f"{section}.{key}"
 
 
-def _python_tests(tree: Tree) -> Iterator[str]:
+def _python_tests(tree: ProjectFiles) -> Iterator[str]:
     files = [
         name for name in tree.names if fnmatchcase(name.rpartition("/")[2], "test_*.py") or name.endswith("_test.py")
     ]
@@ -205,7 +205,7 @@ def _python_tests(tree: Tree) -> Iterator[str]:
             yield "unittest"
 
 
-def _node_facts(tree: Tree, _: Language) -> Facts:
+def _node_facts(tree: ProjectFiles, _: Language) -> Facts:
     package, notes = _json(tree, "package.json")
     tables = ("dependencies", "devDependencies", "peerDependencies")
     named = package.get("packageManager")
@@ -225,7 +225,7 @@ def _node_facts(tree: Tree, _: Language) -> Facts:
     )
 
 
-def _node_tests(tree: Tree, deps: AbstractSet[str]) -> Iterator[str]:
+def _node_tests(tree: ProjectFiles, deps: AbstractSet[str]) -> Iterator[str]:
     """`node:test` for tests that ask for it, `any` for test files without another runner: `node --test` runs both.
 
     Other runners by their names, if there are tests for them.
@@ -257,7 +257,7 @@ def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[s
     return usable, tuple(notes[:10])
 
 
-def _type_checker(tree: Tree, deps: AbstractSet[str]) -> str:
+def _type_checker(tree: ProjectFiles, deps: AbstractSet[str]) -> str:
     """The command that checks what tsconfig.json asks for, without a script; "" without the compiler."""
     if not tree.has("tsconfig.json") or "typescript" not in deps or deps & _OWN_CHECKERS:
         return ""
@@ -279,7 +279,7 @@ def _form_that_ends(script: object, deps: AbstractSet[str]) -> str:
     return ""
 
 
-def _cargo_facts(tree: Tree, _: Language) -> Facts:
+def _cargo_facts(tree: ProjectFiles, _: Language) -> Facts:
     cargo, notes = _toml(tree, "Cargo.toml")
     names = ("dependencies", "dev-dependencies", "build-dependencies")
     parents = (cargo, _table(cargo, "workspace"))
@@ -288,7 +288,7 @@ def _cargo_facts(tree: Tree, _: Language) -> Facts:
     return Facts(deps, tables, words={"workspace": " --workspace" if "workspace" in tables else ""}, notes=notes)
 
 
-def _composer_facts(tree: Tree, _: Language) -> Facts:
+def _composer_facts(tree: ProjectFiles, _: Language) -> Facts:
     composer, notes = _json(tree, "composer.json")
     deps = frozenset((*_table(composer, "require"), *_table(composer, "require-dev")))
     folder = next((name for name in ("tests", "test") if tree.has(name)), "")
@@ -297,7 +297,7 @@ def _composer_facts(tree: Tree, _: Language) -> Facts:
     return Facts(deps, scripts=scripts, tests=tests, words={"tests": folder}, notes=notes)
 
 
-def _cmake_facts(tree: Tree, language: Language) -> Facts:
+def _cmake_facts(tree: ProjectFiles, language: Language) -> Facts:
     """`preset`: a workflow preset has a test step; `ctest`: CMakeLists.txt enables tests; `none`: it does not."""
     preset = next(_workflows_that_test(_json(tree, "CMakePresets.json")[0]), "")
     lists = tree.read("CMakeLists.txt")
@@ -316,7 +316,7 @@ def _rows(parent: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
     return (row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict))
 
 
-_READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
+_READERS: Mapping[str, Callable[[ProjectFiles, Language], Facts]] = {
     "words": _words_facts,
     "python": _python_facts,
     "node": _node_facts,
@@ -326,11 +326,11 @@ _READERS: Mapping[str, Callable[[Tree, Language], Facts]] = {
 }
 
 
-def _json(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _json(tree: ProjectFiles, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     return _parsed(tree, name, "JSON", json.loads)
 
 
-def _toml(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _toml(tree: ProjectFiles, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     def loads(text: str) -> Any:
         # Time and memory of tomllib grow with the square of a dotted key's length.
         if any(line.count(".") > _MAX_DOTS for line in text.splitlines()):
@@ -340,7 +340,9 @@ def _toml(tree: Tree, name: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     return _parsed(tree, name, "TOML", loads)
 
 
-def _parsed(tree: Tree, name: str, kind: str, loads: Callable[[str], Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+def _parsed(
+    tree: ProjectFiles, name: str, kind: str, loads: Callable[[str], Any]
+) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     text = tree.read(name).removeprefix("\ufeff")
     if not text:
         return {}, ((f"{name} is empty, too large or not a file",) if tree.has(name) else ())

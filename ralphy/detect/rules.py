@@ -24,7 +24,7 @@ class Manager:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CheckCommand:
     """A check that is offered when any of `when` holds; of several with one name the first is taken."""
 
     check: str
@@ -44,7 +44,7 @@ class Language:
     name: str
     markers: tuple[str, ...]
     sources: tuple[str, ...]
-    commands: tuple[Command, ...]
+    commands: tuple[CheckCommand, ...]
     reader: str = "words"
     managers: tuple[Manager, ...] = ()
     frameworks: tuple[tuple[str, str], ...] = ()
@@ -59,7 +59,7 @@ _PYTHON = Language(
     ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "requirements-dev.txt", "Pipfile"),
     (".py",),
     (
-        Command(
+        CheckCommand(
             "test",
             "{tool}pytest -q",
             (
@@ -68,17 +68,17 @@ _PYTHON = Language(
                 "tests:pytest",
             ),
         ),
-        Command("test", "{python} manage.py test", ("file:manage.py",)),
-        Command("test", "{python} -m unittest {discover} -v", ("tests:unittest",)),
-        Command("test", "{tool}pytest -q", ("tests:any",)),
-        Command("lint", "{tool}ruff check .", ("file:ruff.toml", "file:.ruff.toml", "table:tool.ruff")),
-        Command("lint", "{tool}flake8", ("file:.flake8", "table:flake8")),
-        Command(
+        CheckCommand("test", "{python} manage.py test", ("file:manage.py",)),
+        CheckCommand("test", "{python} -m unittest {discover} -v", ("tests:unittest",)),
+        CheckCommand("test", "{tool}pytest -q", ("tests:any",)),
+        CheckCommand("lint", "{tool}ruff check .", ("file:ruff.toml", "file:.ruff.toml", "table:tool.ruff")),
+        CheckCommand("lint", "{tool}flake8", ("file:.flake8", "table:flake8")),
+        CheckCommand(
             "typecheck",
             "{tool}mypy",
             ("table:tool.mypy.files", "table:tool.mypy.packages", "table:mypy.files", "table:mypy.packages"),
         ),
-        Command("typecheck", "{tool}mypy .", ("file:mypy.ini", "file:.mypy.ini", "table:tool.mypy", "table:mypy")),
+        CheckCommand("typecheck", "{tool}mypy .", ("file:mypy.ini", "file:.mypy.ini", "table:tool.mypy", "table:mypy")),
     ),
     reader="python",
     managers=(
@@ -111,21 +111,21 @@ _NODE = Language(
     ("package.json",),
     (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx"),
     (
-        Command("test", "{test}", ("script:test",)),
-        *(Command("test", f"{{run}} {name}", (f"script:{name}",)) for name in ("test:ci", "test:unit")),
-        Command("test", "{exec} {ending}", ("ends:test",)),
-        Command("test", "node --test", ("tests:node:test",)),
-        Command("test", "{exec} vitest run", ("tests:vitest",)),
-        Command("test", "{exec} jest", ("tests:jest",)),
-        Command("test", "bun test", ("tests:bun:test",)),
-        Command("test", "node --test", ("tests:any",)),
-        *(Command("lint", f"{{run}} {name}", (f"script:{name}",)) for name in ("lint", "lint:check")),
+        CheckCommand("test", "{test}", ("script:test",)),
+        *(CheckCommand("test", f"{{run}} {name}", (f"script:{name}",)) for name in ("test:ci", "test:unit")),
+        CheckCommand("test", "{exec} {ending}", ("ends:test",)),
+        CheckCommand("test", "node --test", ("tests:node:test",)),
+        CheckCommand("test", "{exec} vitest run", ("tests:vitest",)),
+        CheckCommand("test", "{exec} jest", ("tests:jest",)),
+        CheckCommand("test", "bun test", ("tests:bun:test",)),
+        CheckCommand("test", "node --test", ("tests:any",)),
+        *(CheckCommand("lint", f"{{run}} {name}", (f"script:{name}",)) for name in ("lint", "lint:check")),
         *(
-            Command("typecheck", f"{{run}} {name}", (f"script:{name}",))
+            CheckCommand("typecheck", f"{{run}} {name}", (f"script:{name}",))
             for name in ("typecheck", "type-check", "check-types", "tsc")
         ),
-        Command("typecheck", "{exec} {types}", ("table:tsconfig.json",)),
-        Command("build", "{run} build", ("script:build",)),
+        CheckCommand("typecheck", "{exec} {types}", ("table:tsconfig.json",)),
+        CheckCommand("build", "{run} build", ("script:build",)),
     ),
     reader="node",
     managers=(
@@ -155,7 +155,7 @@ _GO = Language(
     "go",
     ("go.mod", "go.work"),
     (".go",),
-    (Command("test", "go test -v ./...", ("file:go.mod",)), Command("vet", "go vet ./...", ("file:go.mod",))),
+    (CheckCommand("test", "go test -v ./...", ("file:go.mod",)), CheckCommand("vet", "go vet ./...", ("file:go.mod",))),
     managers=(Manager("go", ALWAYS),),
     frameworks=(
         *(("dep:github.com/gin-gonic/gin", "gin"), ("dep:github.com/labstack/echo*", "echo")),
@@ -168,14 +168,14 @@ _RUST = Language(
     ("Cargo.toml",),
     (".rs",),
     (
-        Command("test", "cargo test{workspace}"),
-        Command(
+        CheckCommand("test", "cargo test{workspace}"),
+        CheckCommand(
             "lint",
             "cargo clippy{workspace} --all-targets",
             ("file:clippy.toml", "file:.clippy.toml", "table:lints.clippy", "table:workspace.lints.clippy"),
         ),
-        Command("typecheck", "cargo check{workspace} --all-targets"),
-        Command("build", "cargo build{workspace}"),
+        CheckCommand("typecheck", "cargo check{workspace} --all-targets"),
+        CheckCommand("build", "cargo build{workspace}"),
     ),
     reader="cargo",
     managers=(Manager("cargo", ALWAYS),),
@@ -187,10 +187,10 @@ _RUBY = Language(
     ("Gemfile", "*.gemspec"),
     (".rb",),
     (
-        Command("test", "bundle exec rspec", ("file:.rspec", "dep:rspec", "dep:rspec-rails")),
-        Command("test", "bundle exec rails test", ("dep:rails",)),
-        Command("test", "bundle exec rake test", ("file:Rakefile",)),
-        Command("lint", "bundle exec rubocop", ("file:.rubocop.yml",)),
+        CheckCommand("test", "bundle exec rspec", ("file:.rspec", "dep:rspec", "dep:rspec-rails")),
+        CheckCommand("test", "bundle exec rails test", ("dep:rails",)),
+        CheckCommand("test", "bundle exec rake test", ("file:Rakefile",)),
+        CheckCommand("lint", "bundle exec rubocop", ("file:.rubocop.yml",)),
     ),
     managers=(Manager("bundler", ALWAYS),),
     frameworks=(("dep:rails", "rails"), ("dep:sinatra", "sinatra"), ("dep:hanami", "hanami")),
@@ -200,12 +200,12 @@ _PHP = Language(
     ("composer.json",),
     (".php",),
     (
-        Command("test", "composer test", ("script:test",)),
-        Command("test", "vendor/bin/pest", ("dep:pestphp/pest",)),
-        Command("test", "vendor/bin/phpunit", ("file:phpunit.xml", "file:phpunit.xml.dist")),
-        Command("test", "vendor/bin/phpunit {tests}", ("tests:phpunit",)),
-        Command("lint", "vendor/bin/phpcs", ("file:phpcs.xml", "file:phpcs.xml.dist")),
-        Command("typecheck", "vendor/bin/phpstan analyse", ("file:phpstan.neon", "file:phpstan.neon.dist")),
+        CheckCommand("test", "composer test", ("script:test",)),
+        CheckCommand("test", "vendor/bin/pest", ("dep:pestphp/pest",)),
+        CheckCommand("test", "vendor/bin/phpunit", ("file:phpunit.xml", "file:phpunit.xml.dist")),
+        CheckCommand("test", "vendor/bin/phpunit {tests}", ("tests:phpunit",)),
+        CheckCommand("lint", "vendor/bin/phpcs", ("file:phpcs.xml", "file:phpcs.xml.dist")),
+        CheckCommand("typecheck", "vendor/bin/phpstan analyse", ("file:phpstan.neon", "file:phpstan.neon.dist")),
     ),
     reader="composer",
     managers=(Manager("composer", ALWAYS),),
@@ -234,13 +234,13 @@ _JVM = Language(
     ("pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"),
     (".java", ".kt"),
     (
-        Command("test", "{build} test"),
+        CheckCommand("test", "{build} test"),
         *(
-            Command("lint", f"{{build}} {{{name}}}", (f"dep:*{name}*",))
+            CheckCommand("lint", f"{{build}} {{{name}}}", (f"dep:*{name}*",))
             for name in ("checkstyle", "spotless", "detekt", "ktlint")
         ),
         # Gradle has this task only where a plugin for the JVM is, which Android's is not.
-        Command(
+        CheckCommand(
             "typecheck",
             "{build} {compile}",
             (
@@ -248,7 +248,7 @@ _JVM = Language(
                 *("dep:jvm", "dep:org.jetbrains.kotlin.jvm"),
             ),
         ),
-        Command("build", "{build} {package}"),
+        CheckCommand("build", "{build} {package}"),
     ),
     managers=(Manager("maven", ("file:pom.xml",), _MAVEN), Manager("gradle", ALWAYS, _GRADLE)),
     frameworks=(
@@ -268,9 +268,9 @@ _ELIXIR = Language(
     ("mix.exs",),
     (".ex", ".exs"),
     (
-        Command("test", "mix test"),
-        Command("lint", "mix credo", ("dep:credo",)),
-        Command("format", "mix format --check-formatted", ("file:.formatter.exs",)),
+        CheckCommand("test", "mix test"),
+        CheckCommand("lint", "mix credo", ("dep:credo",)),
+        CheckCommand("format", "mix format --check-formatted", ("file:.formatter.exs",)),
     ),
     managers=(Manager("mix", ALWAYS),),
     frameworks=(("dep:phoenix", "phoenix"),),
@@ -280,8 +280,8 @@ _DART = Language(
     ("pubspec.yaml",),
     (".dart",),
     (
-        Command("test", "{dart} test", ("file:test",)),
-        Command("lint", "{dart} analyze", ("file:analysis_options.yaml",)),
+        CheckCommand("test", "{dart} test", ("file:test",)),
+        CheckCommand("lint", "{dart} analyze", ("file:analysis_options.yaml",)),
     ),
     managers=(
         Manager("flutter", ("dep:flutter",), {"dart": "flutter"}),
@@ -296,9 +296,9 @@ _CSHARP = Language(
     ("*.sln", "*.slnx", "*.csproj", "*/*.csproj"),
     (".cs",),
     (
-        Command("test", "dotnet test"),
-        Command("lint", "dotnet format --verify-no-changes", ("file:.editorconfig",)),
-        Command("build", "dotnet build"),
+        CheckCommand("test", "dotnet test"),
+        CheckCommand("lint", "dotnet format --verify-no-changes", ("file:.editorconfig",)),
+        CheckCommand("build", "dotnet build"),
     ),
     managers=(Manager("nuget", ALWAYS),),
     frameworks=(("dep:microsoft.net.sdk.web", "aspnet"),),
@@ -308,11 +308,11 @@ _SCALA = Language(
     ("build.sbt", "project/plugins.sbt"),
     (".scala",),
     (
-        Command("test", "sbt test"),
-        Command("lint", "sbt scalafmtCheckAll", ("dep:sbt-scalafmt",)),
-        Command("lint", 'sbt "scalafixAll --check"', ("dep:sbt-scalafix",)),
-        Command("typecheck", "sbt Test/compile"),
-        Command("build", "sbt package"),
+        CheckCommand("test", "sbt test"),
+        CheckCommand("lint", "sbt scalafmtCheckAll", ("dep:sbt-scalafmt",)),
+        CheckCommand("lint", 'sbt "scalafixAll --check"', ("dep:sbt-scalafix",)),
+        CheckCommand("typecheck", "sbt Test/compile"),
+        CheckCommand("build", "sbt package"),
     ),
     managers=(Manager("sbt", ALWAYS),),
     frameworks=(("dep:play", "play"), ("dep:*http4s*", "http4s"), ("dep:zio", "zio")),
@@ -322,11 +322,11 @@ _SWIFT = Language(
     ("Package.swift",),
     (".swift",),
     (
-        Command("test", "swift test"),
-        Command("lint", "swiftlint lint --strict", ("file:.swiftlint.yml",)),
-        Command("lint", "swift format lint --strict --recursive .", ("file:.swift-format",)),
-        Command("typecheck", "swift build --build-tests"),
-        Command("build", "swift build"),
+        CheckCommand("test", "swift test"),
+        CheckCommand("lint", "swiftlint lint --strict", ("file:.swiftlint.yml",)),
+        CheckCommand("lint", "swift format lint --strict --recursive .", ("file:.swift-format",)),
+        CheckCommand("typecheck", "swift build --build-tests"),
+        CheckCommand("build", "swift build"),
     ),
     managers=(Manager("swiftpm", ALWAYS),),
     frameworks=(("dep:vapor", "vapor"),),
@@ -338,10 +338,10 @@ _CPP = Language(
     ("CMakeLists.txt", "meson.build"),
     (".cc", ".cpp", ".cxx", ".hpp"),
     (
-        Command("test", "cmake --workflow --preset {preset}", ("tests:preset",)),
-        Command("test", f"{_CTEST} --test-command ctest --output-on-failure", ("tests:ctest",)),
-        Command("test", "meson test -C build", ("file:meson.build",)),
-        Command("build", _CTEST, ("tests:none",)),
+        CheckCommand("test", "cmake --workflow --preset {preset}", ("tests:preset",)),
+        CheckCommand("test", f"{_CTEST} --test-command ctest --output-on-failure", ("tests:ctest",)),
+        CheckCommand("test", "meson test -C build", ("file:meson.build",)),
+        CheckCommand("build", _CTEST, ("tests:none",)),
     ),
     reader="cmake",
     managers=(
@@ -360,12 +360,14 @@ _CPP = Language(
 LANGUAGES: tuple[Language, ...] = (
     *(_PYTHON, _NODE, _GO, _RUST, _RUBY, _PHP, _JVM, _ELIXIR, _DART),
     *(_CSHARP, _SCALA, _SWIFT),
-    Language("haskell", ("stack.yaml",), (".hs",), (Command("test", "stack test"),)),
-    Language("haskell", ("*.cabal",), (".hs",), (Command("test", "cabal test"),)),
-    Language("zig", ("build.zig",), (".zig",), (Command("test", "zig build test"),)),
-    Language("ocaml", ("dune-project",), (".ml",), (Command("test", "dune test"),)),
-    Language("clojure", ("project.clj",), (".clj",), (Command("test", "lein test"),)),
-    Language("deno", ("deno.json", "deno.jsonc"), (), (Command("test", "deno test"), Command("lint", "deno lint"))),
+    Language("haskell", ("stack.yaml",), (".hs",), (CheckCommand("test", "stack test"),)),
+    Language("haskell", ("*.cabal",), (".hs",), (CheckCommand("test", "cabal test"),)),
+    Language("zig", ("build.zig",), (".zig",), (CheckCommand("test", "zig build test"),)),
+    Language("ocaml", ("dune-project",), (".ml",), (CheckCommand("test", "dune test"),)),
+    Language("clojure", ("project.clj",), (".clj",), (CheckCommand("test", "lein test"),)),
+    Language(
+        "deno", ("deno.json", "deno.jsonc"), (), (CheckCommand("test", "deno test"), CheckCommand("lint", "deno lint"))
+    ),
     _CPP,
     Language("c", (), (".c", ".h"), ()),
 )

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from ralphy.config.values import Check
-from ralphy.detect.facts import Facts, Tree, gather, look
+from ralphy.detect.facts import Facts, ProjectFiles, gather, look
 from ralphy.detect.rules import ALWAYS, LANGUAGES, TARGETS, TASK_RUNNERS, Language, Manager
 
 _MOST_PROJECTS = 8  # in folders of their own
@@ -56,7 +56,7 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
     return report if _has_test(report.checks) and _has_manifest(tree) else _with_projects(tree, report)
 
 
-def _of(tree: Tree, prefer: str = "", manager: str = "") -> StackReport:
+def _of(tree: ProjectFiles, prefer: str = "", manager: str = "") -> StackReport:
     """The stack of one folder; `manager` is the package manager of the repository around it."""
     candidates = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer, manager))]
     candidates.sort(key=lambda candidate: candidate.strength, reverse=True)
@@ -73,7 +73,7 @@ def example_check(language: str) -> Check:
     return Check("test", run)
 
 
-def _with_projects(tree: Tree, root: StackReport) -> StackReport:
+def _with_projects(tree: ProjectFiles, root: StackReport) -> StackReport:
     """The report of the root, with the checks of the projects in folders, each run in its folder."""
     projects = list(islice(_projects(tree, root.package_manager or ""), _MOST_PROJECTS + 1))
     if not projects:
@@ -96,7 +96,7 @@ def _with_projects(tree: Tree, root: StackReport) -> StackReport:
     return replace(root, checks=(*root.checks, *checks), evidence=(*remaining, *evidence), setup=setup)
 
 
-def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
+def _projects(tree: ProjectFiles, manager: str) -> Iterator[tuple[str, StackReport]]:
     """(folder, report) of folders with checks, and of folders in those that are no project, as `packages/core`."""
     inner = [name for name in tree.names if "/" in name]
     folders = dict.fromkeys(name.partition("/")[0] for name in inner)
@@ -110,17 +110,17 @@ def _projects(tree: Tree, manager: str) -> Iterator[tuple[str, StackReport]]:
             yield from ((name, report) for name, report in reports if report.checks)
 
 
-def _project(tree: Tree, folder: str, manager: str) -> StackReport:
+def _project(tree: ProjectFiles, folder: str, manager: str) -> StackReport:
     """What a folder is by its manifest; sources alone make no project."""
     inner = look(tree.root / folder)
     return _of(inner, manager=manager) if _has_manifest(inner) else StackReport("", None, None, (), ())
 
 
-def _is_workspace(tree: Tree) -> bool:
+def _is_workspace(tree: ProjectFiles) -> bool:
     return tree.has("pnpm-workspace.yaml") or '"workspaces"' in tree.read("package.json")
 
 
-def _has_manifest(tree: Tree) -> bool:
+def _has_manifest(tree: ProjectFiles) -> bool:
     """Whether there is a manifest, or a file with a target that tests."""
     return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or any(_targets(tree, ("test",)))
 
@@ -137,7 +137,7 @@ def _in(folder: str, command: str) -> str:
     return f"env -C {shlex.quote(folder)} {command}"
 
 
-def _weigh(tree: Tree, row: Language, prefer: str, around: str) -> _Candidate | None:
+def _weigh(tree: ProjectFiles, row: Language, prefer: str, around: str) -> _Candidate | None:
     marker = next((marker for marker in row.markers if tree.has(marker)), "")
     sources = sum(name.endswith(row.sources) for name in tree.names) if row.sources else 0
     if not marker and not sources:
@@ -150,7 +150,7 @@ def _weigh(tree: Tree, row: Language, prefer: str, around: str) -> _Candidate | 
     return _Candidate(report, strength, found_by)
 
 
-def _report(tree: Tree, row: Language, facts: Facts, manager: Manager | None, found_by: str) -> StackReport:
+def _report(tree: ProjectFiles, row: Language, facts: Facts, manager: Manager | None, found_by: str) -> StackReport:
     def first(conditions: tuple[str, ...]) -> str:
         return next((condition for condition in conditions if _holds(condition, tree, facts)), "")
 
@@ -178,7 +178,7 @@ def _report(tree: Tree, row: Language, facts: Facts, manager: Manager | None, fo
     )
 
 
-def _manager(row: Language, facts: Facts, tree: Tree, around: str) -> Manager | None:
+def _manager(row: Language, facts: Facts, tree: ProjectFiles, around: str) -> Manager | None:
     """The one that the manifest names, else the first that left a lock file, else that of the repository `around`."""
     named = (one for one in row.managers if one.name == facts.manager)
     present = (one for one in row.managers if any(_holds(condition, tree, facts) for condition in one.when))
@@ -188,7 +188,7 @@ def _manager(row: Language, facts: Facts, tree: Tree, around: str) -> Manager | 
     return next(chain(named, left, outer, usual), None)
 
 
-def _holds(condition: str, tree: Tree, facts: Facts) -> bool:
+def _holds(condition: str, tree: ProjectFiles, facts: Facts) -> bool:
     kind, _, what = condition.partition(":")
     match kind:
         case "always":
@@ -223,7 +223,7 @@ def _has_test(checks: tuple[Check, ...]) -> bool:
     return any(check.name == "test" for check in checks)
 
 
-def _with_targets(tree: Tree, report: StackReport) -> StackReport:
+def _with_targets(tree: ProjectFiles, report: StackReport) -> StackReport:
     """The report, and what a task runner has for the checks that the language offers none for; the tests are first."""
     offered = {check.name for check in report.checks}
     missing = [(check, _targets(tree, names)) for check, names in TARGETS if check not in offered]
@@ -234,7 +234,7 @@ def _with_targets(tree: Tree, report: StackReport) -> StackReport:
     return replace(report, checks=tuple(in_order), evidence=report.evidence + evidence)
 
 
-def _targets(tree: Tree, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _targets(tree: ProjectFiles, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(command, evidence) of each target that is declared, in the order of the runners."""
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")

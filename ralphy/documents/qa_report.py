@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ralphy.errors import InvalidInput
-from ralphy.pipeline.model import CriterionAnswer, Finding, QaReport
+from ralphy.pipeline.model import CriterionAnswer, QaReport, ReviewFinding
 from ralphy.text.plain_text import printable
 
 _SEVERITIES = ("critical", "major", "minor", "info")
@@ -93,14 +93,14 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
     return matter
 
 
-def _finding(item: object, number: int, where: str) -> Finding:
+def _finding(item: object, number: int, where: str) -> ReviewFinding:
     matter = item if isinstance(item, dict) else {}
     title = " ".join(_plain(matter.get("title")).split())[:200]
     if matter.get("severity") not in _SEVERITIES or not title:
         raise InvalidInput(f"findings[{number}] needs a title and a severity of {', '.join(_SEVERITIES)}",
                            where=where, hint=_HINT)  # fmt: skip
     name, state = matter.get("id"), matter.get("state")
-    return Finding(
+    return ReviewFinding(
         matter["severity"], title, _plain(matter.get("file")), _plain(matter.get("detail")),
         name if isinstance(name, str) and re.fullmatch(r"F[1-9]\d{0,3}", name) else "",
         _plain(matter.get("criterion"))[:80], state if state in _STATES else "open",

@@ -27,7 +27,7 @@ MARKDOWN, PAGE = "REPORT.md", "REPORT.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CriterionRow:
     """A test of a criterion, and what it said before and after the story's code; `met` is the review's word.
 
     Without a criterion it is a test of the story that the review gave to none; without a test nothing shows it.
@@ -53,7 +53,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class LandedStory:
     """A story that landed: what it took, over all its attempts, how many `lines` it changed, and what verified it."""
 
     id: str
@@ -91,8 +91,8 @@ class Report:
     stories: int
     state: str
     waits: tuple[Need, ...]
-    done: tuple[Landed, ...]
-    matrix: tuple[Row, ...]
+    done: tuple[LandedStory, ...]
+    matrix: tuple[CriterionRow, ...]
     failed: tuple[tuple[str, str], ...]
     rejected: tuple[Turn, ...]
     asked: tuple[tuple[str, str], ...]
@@ -156,7 +156,7 @@ def costs_of(turns: Sequence[Turn]) -> Iterator[Cost]:
         yield Cost(of, model, round(usd, 4), len(rows), round(seconds, 1), tokens)
 
 
-def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterator[Row]:
+def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterator[CriterionRow]:
     """The rows of the stories that landed, each criterion in its place."""
     answers = {answer.id: answer for answer in (qa.criteria if qa else None) or ()}
     for story in (story for story in prd.stories if story.is_completed):
@@ -172,8 +172,8 @@ def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterato
                 tests.setdefault(test, (_before(test, red), "green"))
             given.update(full for test in tests for full in red if _is_same(test, full))
             for test, (before, after) in tests.items() or [("", ("", ""))]:
-                yield Row(name, str(item), test, before, after, commit, **review)
-        yield from (Row(story.id, "", test, "red", "green", commit) for test in red if test not in given)
+                yield CriterionRow(name, str(item), test, before, after, commit, **review)
+        yield from (CriterionRow(story.id, "", test, "red", "green", commit) for test in red if test not in given)
 
 
 def _accepted(evidence: Mapping[str, object], number: int, name: str) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -219,11 +219,11 @@ def _next(s: Snapshot, decision: d.Decision) -> str:
     return str(s.prd.pr.get("url") or f"git merge {s.tree.feature_branch}")
 
 
-def _landed(story: Story, past: Past, commits: Mapping[str, str]) -> Landed:
+def _landed(story: Story, past: Past, commits: Mapping[str, str]) -> LandedStory:
     evidence, execution = mapping_of(story.raw.get("evidence")), story.execution
     seconds = sum(turn.seconds for turn in past.turns if turn.story == story.id)
     changed = execution.get("files_modified")
-    return Landed(
+    return LandedStory(
         story.id,
         story.title,
         count_of(execution.get("attempts")),

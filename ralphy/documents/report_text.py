@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ralphy.documents.report import Cost, Landed, Report, Row
+from ralphy.documents.report import Cost, CriterionRow, LandedStory, Report
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
 from ralphy.text.plain_text import printable
@@ -84,7 +84,7 @@ def in_markdown(report: Report, clock: Clock) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def with_appendix(text: str, rows: Sequence[Row]) -> str:
+def with_appendix(text: str, rows: Sequence[CriterionRow]) -> str:
     """A document with the matrix behind it, in place of the one that it may have had."""
     matrix = Section("proof", _MATRIX, head=MATRIX, rows=[*matrix_rows(rows)])
     appendix = [f"{_HEAD}{_MATRIX}", "\n".join(_table(matrix))] if rows else []
@@ -111,13 +111,13 @@ def result(turn: Turn) -> str:
     return turn.outcome.replace("_", " ") if turn.outcome else "at work"
 
 
-def landed_rows(done: Sequence[Landed]) -> Rows:
+def landed_rows(done: Sequence[LandedStory]) -> Rows:
     for one in done:
         yield (f"{one.id} {one.title}", one.verified, one.commit, str(one.files), one.lines, str(one.attempts),
                span(one.seconds), f"${one.cost_usd:.2f}")  # fmt: skip
 
 
-def matrix_rows(rows: Sequence[Row]) -> Rows:
+def matrix_rows(rows: Sequence[CriterionRow]) -> Rows:
     for row in rows:
         doubt = _DOUBTS.get(row.met, "")
         remark = f" ({doubt}: {row.note})" if doubt and row.note else f" ({doubt})" if doubt else ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.documents.criteria import LISTS, Item, items_of, titled_lists
-from ralphy.pipeline.model import CriterionAnswer, Document, Finding, Prd, QaReport, Story
+from ralphy.pipeline.model import CriterionAnswer, Document, Prd, QaReport, ReviewFinding, Story
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import proved_criteria
 from ralphy.pipeline.verification import is_proved, is_unverified
@@ -21,7 +21,7 @@ CRITERIA = "acceptanceCriteria"
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class ReviewedCriterion:
     """The criterion at a place (from 1) of a story; `is_shown` by a test of its own."""
 
     story: str
@@ -34,13 +34,13 @@ class Criterion:
         return f"{self.story}.{self.place}"
 
 
-def criteria_of(story: Story) -> list[Criterion]:
+def criteria_of(story: Story) -> list[ReviewedCriterion]:
     proved_places = proved_criteria(story) or ()
     items = enumerate(items_of(story.raw, CRITERIA), 1)
-    return [Criterion(story.id, place, item, place in proved_places) for place, item in items]
+    return [ReviewedCriterion(story.id, place, item, place in proved_places) for place, item in items]
 
 
-def criteria_to_review(prd: Prd) -> list[Criterion]:
+def criteria_to_review(prd: Prd) -> list[ReviewedCriterion]:
     """The criteria of all completed stories: what a review is asked."""
     return [one for story in prd.stories if story.is_completed for one in criteria_of(story)]
 
@@ -76,7 +76,7 @@ def _is_ticked(item: Item, met: str, place: int, proved_places: Sequence[int] | 
     return is_proved and place in proved_places
 
 
-def unanswered(report: QaReport, asked: Sequence[Criterion]) -> list[str]:
+def unanswered(report: QaReport, asked: Sequence[ReviewedCriterion]) -> list[str]:
     """The criteria that a report leaves out although it answers others; none of a report without any answers."""
     if report.criteria is None:
         return []
@@ -85,7 +85,10 @@ def unanswered(report: QaReport, asked: Sequence[Criterion]) -> list[str]:
 
 
 def settled(
-    report: QaReport, asked: Sequence[Criterion], before: QaReport | None, known: Mapping[str, str] | None = None
+    report: QaReport,
+    asked: Sequence[ReviewedCriterion],
+    before: QaReport | None,
+    known: Mapping[str, str] | None = None,
 ) -> QaReport:
     """The report as it counts: an answer for each criterion that was asked, and an id for each finding.
 
@@ -111,28 +114,30 @@ def settled(
     return replace(frozen, verdict="fail" if frozen.blocking or unmet else "pass")
 
 
-def _if_in_scope(finding: Finding) -> Finding:
+def _if_in_scope(finding: ReviewFinding) -> ReviewFinding:
     if finding.severity == "critical" or not finding.is_open:
         return finding
     return replace(finding, state="noted", note=finding.note or "found after the scope was frozen")
 
 
-def _left_open(one: Criterion, met: str) -> CriterionAnswer:
+def _left_open(one: ReviewedCriterion, met: str) -> CriterionAnswer:
     if met == "unknown" and one.is_shown:
         return CriterionAnswer(one.id, "yes", note="a test of its own shows it")
     return CriterionAnswer(one.id, met, note="" if met == "unknown" else "as the last review said")
 
 
-def _unmet(answer: CriterionAnswer, item: Item) -> Finding:
+def _unmet(answer: CriterionAnswer, item: Item) -> ReviewFinding:
     text = " ".join(str(item).split())
-    return Finding("major", f"{answer.id} is not met: {text}"[:200], detail=answer.note or text, criterion=answer.id)
+    return ReviewFinding(
+        "major", f"{answer.id} is not met: {text}"[:200], detail=answer.note or text, criterion=answer.id
+    )
 
 
-def _with_ids(findings: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
+def _with_ids(findings: Sequence[ReviewFinding], before: Sequence[ReviewFinding]) -> list[ReviewFinding]:
     """The findings of this round under their ids, and those of earlier rounds that are settled."""
     known = {finding.id: finding for finding in before if finding.id}
     by_title = {finding.title.casefold(): finding.id for finding in reversed(before) if finding.id}
-    identified: list[Finding] = []
+    identified: list[ReviewFinding] = []
     used: set[str] = set()
     for finding in findings:
         name = finding.id if finding.id in known else by_title.get(finding.title.casefold(), "")

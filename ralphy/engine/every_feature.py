@@ -17,7 +17,7 @@ from ralphy.pipeline.model import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class FeatureTurn:
     """What one feature came to: where it rests, what of the night is used up, and whether anything was done."""
 
     rest: Rest
@@ -25,7 +25,7 @@ class Turn:
     has_acted: bool
 
 
-Drive = Callable[["Feature", Session], Turn]
+Drive = Callable[["Feature", Session], FeatureTurn]
 
 
 def run_every(open_now: Callable[[], Sequence[Feature]], drive: Drive, session: Session) -> dict[str, Rest]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ralphy.errors import InvalidInput
 from ralphy.exchange import issues, markdown, openspec, structured
-from ralphy.exchange.plan import Files, Plan
+from ralphy.exchange.plan import Files, ImportPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Format:
     """What people call it, and its reader."""
 
     label: str
-    read: Callable[[Files], Plan]
+    read: Callable[[Files], ImportPlan]
 
 
 FORMATS: dict[str, Format] = {
@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
 _BY_SUFFIX = {"yaml": "yaml", "yml": "yaml", "jsonl": "beads"}
 
 
-def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, Plan]:
+def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, ImportPlan]:
     """(format, plan) of files in the named format, or in the one that they look like; `tag` is one of task-master's.
 
     Raises InvalidInput.

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ralphy.exchange.markdown import BOX, plain_lines
-from ralphy.exchange.plan import Files, Plan, sections, story
-from ralphy.exchange.source import Row, json_source, text_of
+from ralphy.exchange.plan import Files, ImportPlan, sections, story
+from ralphy.exchange.source import StoryRow, json_source, text_of
 from ralphy.text.markdown import ITEM
 
 _CRITERIA = re.compile(r"criteria|acceptance|done when|expected", re.I)
@@ -30,10 +30,10 @@ class Issue:
     is_closed: bool
 
 
-def plan_of(issues: Iterable[Issue], slug: str) -> Plan:
+def plan_of(issues: Iterable[Issue], slug: str) -> ImportPlan:
     """A story for each issue of a repository, in the order of their numbers; `Blocked by #7` is a dependency."""
     ordered = sorted(issues, key=lambda issue: issue.number)
-    plan = Plan(ordered[0].title if len(ordered) == 1 else slug.rpartition("/")[2])
+    plan = ImportPlan(ordered[0].title if len(ordered) == 1 else slug.rpartition("/")[2])
     for priority, issue in enumerate(ordered, 1):
         body = issue.body.replace("\r\n", "\n")
         named = [int(one) for refs in _DEPENDS.findall(body) for one in re.findall(r"\d+", refs)]
@@ -46,9 +46,9 @@ def plan_of(issues: Iterable[Issue], slug: str) -> Plan:
     return plan
 
 
-def read_beads(files: Files) -> Plan:
+def read_beads(files: Files) -> ImportPlan:
     """Its priority, 0 to 4, becomes 1 to 5. Raises InvalidInput for a line without an id and a title."""
-    plan = Plan()
+    plan = ImportPlan()
     ((name, text),) = files.items()
     lines = text.rstrip().split("\n")
     # Read as one list, in which each object keeps its line.
@@ -59,7 +59,7 @@ def read_beads(files: Files) -> Plan:
     return plan
 
 
-def _take(plan: Plan, row: Row) -> None:
+def _take(plan: ImportPlan, row: StoryRow) -> None:
     raw, story_id = row.fields(), row.id()
     title, kind = text_of(raw.get("title")), text_of(raw.get("issue_type"))
     if not story_id or not title:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ralphy.errors import InvalidInput
-from ralphy.exchange.plan import Files, Plan, Story, named, sections, state_of, story
-from ralphy.exchange.source import FINISHED, Row, text_of, yaml_source
+from ralphy.exchange.plan import Files, ImportPlan, Story, named, sections, state_of, story
+from ralphy.exchange.source import FINISHED, StoryRow, text_of, yaml_source
 from ralphy.text.markdown import ITEM, outside_fences
 
 BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()(?:\*(?=\s))?\s*(.*)")
@@ -28,12 +28,12 @@ _MATTER = (*_KEPT, *FINISHED, "id", "story_id", "title", "name", "priority", "de
 Lines = Sequence[tuple[str, str]]  # (place, line)
 
 
-def read_checklist(files: Files) -> Plan:
+def read_checklist(files: Files) -> ImportPlan:
     """Each `- [ ]` item is a story, what is indented below it are its criteria; headings say where it comes from.
 
     The boxes below a heading that names a story are its criteria. Raises InvalidInput for criteria without any story.
     """
-    plan, criteria = Plan(), list[tuple[str, str]]()
+    plan, criteria = ImportPlan(), list[tuple[str, str]]()
     for path, text in files.items():
         for place, heading, lines in _blocks(plan, path, text):
             plan.project = plan.project or heading.lstrip("# ")
@@ -52,7 +52,7 @@ def read_checklist(files: Files) -> Plan:
     return plan
 
 
-def _read_lines(plan: Plan, path: str, text: str) -> Iterator[tuple[int, str]]:
+def _read_lines(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[int, str]]:
     """The plain lines; those in fences and comments are noted as left out."""
     last = 0
     for number, line in plain_lines(text):
@@ -62,7 +62,7 @@ def _read_lines(plan: Plan, path: str, text: str) -> Iterator[tuple[int, str]]:
         yield number, line
 
 
-def _blocks(plan: Plan, path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
+def _blocks(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
     """(place, heading, lines below it); headings below one that names a story are lines of it."""
     place, heading, below, level = path, "", list[tuple[str, str]](), 0
     for number, line in _read_lines(plan, path, text):
@@ -88,7 +88,7 @@ def plain_lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip()
 
 
-def _take_section(plan: Plan, heading: re.Match[str], place: str, lines: Lines) -> None:
+def _take_section(plan: ImportPlan, heading: re.Match[str], place: str, lines: Lines) -> None:
     """Add the story that a heading names."""
     boxes = [(at, box) for at, line in lines if (box := BOX.fullmatch(line))]
     open_ones = [at for at, box in boxes if state_of_box(box) == "open"]
@@ -119,7 +119,7 @@ def box_words(box: re.Match[str]) -> str:
     return f"dropped ([{box[2]}])" if state_of_box(box) == "gone" else f"unknown checkbox [{box[2]}]"
 
 
-def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
+def _take_items(plan: ImportPlan, heading: str, lines: Lines) -> None:
     """Add a story for each box; what is indented below one is its criterion, or goes on with its words."""
     current: Story | None = None
     wraps = False
@@ -143,7 +143,7 @@ def _take_items(plan: Plan, heading: str, lines: Lines) -> None:
             plan.leave_out_line(*place_of(place))
 
 
-def _item(plan: Plan, box: re.Match[str], place: str, heading: str) -> Story | None:
+def _item(plan: ImportPlan, box: re.Match[str], place: str, heading: str) -> Story | None:
     text = re.sub(r"^\*\*(.+?)\*\*", r"\1", box[3])
     story_id, title = named(text, len(plan.stories) + 1)
     state = state_of_box(box)
@@ -170,10 +170,10 @@ def is_spec_kit(text: str) -> bool:
     return any(box and not box[1] and re.match(r"T\d+[a-z]? ", box[3]) for box in boxes)
 
 
-def read_spec_kit(files: Files) -> Plan:
+def read_spec_kit(files: Files) -> ImportPlan:
     """A task is a story; one without [P] waits for the one before it, one with [P] for the last one without. Both wait
     for those that `(depends on T012, T013)` names. What is listed below a task are its criteria."""
-    plan, phase, last, barrier = Plan(), "", "", ""
+    plan, phase, last, barrier = ImportPlan(), "", "", ""
     current: Story | None = None
     for path, text in files.items():
         for number, line in _read_lines(plan, path, text):
@@ -199,7 +199,7 @@ def read_spec_kit(files: Files) -> Plan:
 
 
 def _spec_kit_task(
-    plan: Plan, box: re.Match[str], place: str, phase: str, before: tuple[str, str]
+    plan: ImportPlan, box: re.Match[str], place: str, phase: str, before: tuple[str, str]
 ) -> tuple[Story | None, bool]:
     """Add the story of a task; has it a [P]? `before` is the last one, and the last one without [P]."""
     match = None if box[1] else _SPEC_KIT.fullmatch(re.sub(r"^\*\*(T\d+[a-z]?)\*\*:?", r"\1", box[3]))
@@ -218,19 +218,19 @@ def _spec_kit_task(
     return made, "P" in labels
 
 
-def read_task_files(files: Files) -> Plan:
+def read_task_files(files: Files) -> ImportPlan:
     """A file for each task: front matter with id, module, priority, status, dependencies; then Markdown."""
-    plan = Plan()
+    plan = ImportPlan()
     for path, text in sorted(files.items()):
         if front := _FRONT.match(text):
             source = yaml_source(front[1], path, first_line=2)
-            _take_task(plan, Row(source.root, source, (), f"{path}:1"), text[front.end() :])
+            _take_task(plan, StoryRow(source.root, source, (), f"{path}:1"), text[front.end() :])
         else:
             plan.left_out.append(f"{path}:1: has no front matter")
     return plan
 
 
-def _take_task(plan: Plan, row: Row, body: str) -> None:
+def _take_task(plan: ImportPlan, row: StoryRow, body: str) -> None:
     matter, (state, word) = row.fields(), row.state()
     given = next((text for name in ("title", "name") if (text := text_of(matter.get(name)))), "")
     stem = row.source.name.rpartition("/")[2].removesuffix(".md")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ralphy.exchange.markdown import BOX, box_words, plain_lines, state_of_box
-from ralphy.exchange.plan import Files, Plan, Story, story
+from ralphy.exchange.plan import Files, ImportPlan, Story, story
 
 _SECTION = re.compile(r"## (\d+)\.\s+(\S.*)")
 _PART = re.compile(r"(## |### Requirement:|#### Scenario:)\s*(\S.*)")
@@ -17,11 +17,11 @@ def is_openspec(files: Files) -> bool:
     return "tasks.md" in files and "proposal.md" in files
 
 
-def read_openspec(files: Files) -> Plan:
+def read_openspec(files: Files) -> ImportPlan:
     """A section of tasks.md is a story that waits for the one before it, its boxes are its tasks. What the specs ask
     for are the criteria of the last one: by then all of it must hold."""
     title = _TITLE.search(files.get("proposal.md", ""))
-    plan = Plan(title[1].strip() if title else "")
+    plan = ImportPlan(title[1].strip() if title else "")
     current: Story | None = None
     for number, line in plain_lines(files.get("tasks.md", "")):
         place = f"tasks.md:{number}"
@@ -53,7 +53,7 @@ def _text(files: Files) -> Iterator[tuple[str, int]]:
                 yield path, number
 
 
-def _section(plan: Plan, heading: re.Match[str], place: str) -> Story:
+def _section(plan: ImportPlan, heading: re.Match[str], place: str) -> Story:
     after = [plan.stories[-1]["id"]] if plan.stories else []
     made = story(f"OS-{heading[1]}", heading[2], dependsOn=after, priority=len(plan.stories) + 1) | {"tasks": []}
     plan.add(made, place)

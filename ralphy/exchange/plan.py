@@ -27,7 +27,7 @@ _NAMED = re.compile(
 
 
 @dataclass(slots=True)
-class Plan:
+class ImportPlan:
     """`places` has a place such as `tasks.md:12` for each story; `left_out` says by line what was not taken over, and
     `gone` has the ids of stories among it."""
 

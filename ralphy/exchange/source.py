@@ -30,7 +30,7 @@ class Source:
     def places(self, paths: Sequence[Path]) -> list[str]:
         return [f"{self.name}:{line}" for line in self.lines(paths)]
 
-    def rows(self, names: Sequence[str], above: Path = ()) -> Iterator[Row]:
+    def rows(self, names: Sequence[str], above: Path = ()) -> Iterator[StoryRow]:
         """The entries of the list that the first of these names has, or of the value itself, at the path `above`.
 
         Raises InvalidInput if there are none.
@@ -47,7 +47,7 @@ class Source:
             raise self.refusal(above, f"has no list of stories{looked_for}")
         paths = [(*path, n) for n in range(len(listed))]
         for raw, at, place in zip(listed, paths, self.places(paths), strict=True):
-            yield Row(raw, self, at, place)
+            yield StoryRow(raw, self, at, place)
 
     def refusal(self, path: Path, what: str, hint: str = "") -> InvalidInput:
         """What is wrong with the value at a path, as an error to raise."""
@@ -71,7 +71,7 @@ def _line(lines: Mapping[strict_yaml.Place, int], path: Path) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StoryRow:
     """One entry of a list of stories, and where it stands."""
 
     raw: Any

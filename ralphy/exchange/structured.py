@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ralphy.exchange.plan import Files, Plan, is_completed, named, story, words
-from ralphy.exchange.source import FINISHED, Row, Source, json_source, text_of, yaml_source
+from ralphy.exchange.plan import Files, ImportPlan, is_completed, named, story, words
+from ralphy.exchange.source import FINISHED, Source, StoryRow, json_source, text_of, yaml_source
 from ralphy.text.strict_json import preview
 
 _LISTS = ("userStories", "stories", "features", "tasks")
@@ -28,13 +28,13 @@ def only_text(files: Files) -> tuple[str, str]:
     return next(iter(files.items()))
 
 
-def read_prd(files: Files) -> Plan:
+def read_prd(files: Files) -> ImportPlan:
     """prd.json of snarktank/ralph, ralph-tui, iannuttall and Ralphy, lists of features, and bare lists of stories."""
     name, text = only_text(files)
     return _plan(json_source(text, name), _LISTS)
 
 
-def prd_of(plan: Plan) -> str:
+def prd_of(plan: ImportPlan) -> str:
     """A plan as those tools read it: `passes` says whether a story is done, `name` and `project` are the same."""
     rows = [{"id": raw["id"], "title": raw["title"], "description": str(raw.get("description") or raw["title"]),
              "acceptanceCriteria": words(raw.get("acceptanceCriteria") or ()), "priority": raw.get("priority", number),
@@ -44,24 +44,24 @@ def prd_of(plan: Plan) -> str:
     return json.dumps(root, indent=2, ensure_ascii=False) + "\n"
 
 
-def read_yaml(files: Files) -> Plan:
+def read_yaml(files: Files) -> ImportPlan:
     """A list, or `tasks:` or another list with texts, or objects with title and completed."""
     name, text = only_text(files)
     return _plan(yaml_source(text, name), ("tasks", *_LISTS))
 
 
-def _plan(source: Source, names: tuple[str, ...]) -> Plan:
+def _plan(source: Source, names: tuple[str, ...]) -> ImportPlan:
     root: Mapping[str, Any] = source.root if isinstance(source.root, dict) else {}
     project = next((text for name in ("project", "name") if (text := text_of(root.get(name)))), "")
     more = {name: root[name] for name in ("description", "branchName") if isinstance(root.get(name), str)}
-    plan = Plan(project, more=more)
+    plan = ImportPlan(project, more=more)
     plan.leave_out_fields(root, ("project", "name", "$schema", "description", "branchName", *names), source.name)
     for number, row in enumerate(source.rows(names), 1):
         _take(plan, row, number)
     return plan
 
 
-def _take(plan: Plan, row: Row, number: int) -> None:
+def _take(plan: ImportPlan, row: StoryRow, number: int) -> None:
     """Add the story of an object or a sentence; what prd.json has no field for is kept."""
     if not isinstance(row.raw, dict):
         if not text_of(row.raw):
@@ -102,7 +102,7 @@ def _tags(root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {name: tag for name, tag in root.items() if isinstance(tag, dict)}
 
 
-def read_taskmaster(files: Files, tag: str = "") -> Plan:
+def read_taskmaster(files: Files, tag: str = "") -> ImportPlan:
     """task-master's tasks.json, without tags, or one `tag` of it, else the first with tasks. Subtasks become tasks."""
     name, text = only_text(files)
     source = json_source(text, name)
@@ -112,7 +112,7 @@ def read_taskmaster(files: Files, tag: str = "") -> Plan:
         raise source.refusal((), f"has no tag {tag} with tasks", hint=f"--tag {', '.join(filter(None, tags))}")
     first = tag or tags[0]
     meta = root.get("meta")
-    plan = Plan(text_of(meta.get("projectName")) if isinstance(meta, dict) else "")
+    plan = ImportPlan(text_of(meta.get("projectName")) if isinstance(meta, dict) else "")
     rows = list(source.rows(("tasks",), (first,) if first else ()))
     for row in rows:
         if not row.id():
@@ -126,7 +126,7 @@ def read_taskmaster(files: Files, tag: str = "") -> Plan:
     return plan
 
 
-def _take_task(plan: Plan, row: Row, known: set[str]) -> None:
+def _take_task(plan: ImportPlan, row: StoryRow, known: set[str]) -> None:
     """Add the story of a task of task-master. One that waits for a subtask waits for its task."""
     raw, (state, word) = row.fields(), row.state()
     title = text_of(raw.get("title"))
@@ -135,7 +135,7 @@ def _take_task(plan: Plan, row: Row, known: set[str]) -> None:
     if state == "gone":
         plan.leave_out(row.id(), title, word, row.place)
         return
-    tasks = [_subtask(plan, Row(sub, row.source, (*row.path, "subtasks", n), row.place))
+    tasks = [_subtask(plan, StoryRow(sub, row.source, (*row.path, "subtasks", n), row.place))
              for n, sub in enumerate(row.texts("subtasks"))]  # fmt: skip
     asked = row.ids("dependencies")
     after = [one if one in known else one.partition(".")[0] for one in asked]
@@ -148,7 +148,7 @@ def _take_task(plan: Plan, row: Row, known: set[str]) -> None:
                    dependsOn=list(dict.fromkeys(after))), row.place)  # fmt: skip
 
 
-def _subtask(plan: Plan, row: Row) -> dict[str, Any]:
+def _subtask(plan: ImportPlan, row: StoryRow) -> dict[str, Any]:
     if text_of(row.raw):
         return {"description": text_of(row.raw), "done": False}
     raw = row.fields()

@@ -19,7 +19,7 @@ _Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TreeEntry:
     """Something in a tree: its path relative to the top, with slashes, and what `lstat` says of it."""
 
     path: str
@@ -34,7 +34,7 @@ class Found:
         return stat.S_ISDIR(self.stat.st_mode)
 
 
-def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> Iterator[Found]:
+def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> Iterator[TreeEntry]:
     """Everything below a folder, in no order; folders whose relative path is `skipped` are named, not entered.
 
     Nothing if `top` is not a folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
@@ -50,7 +50,7 @@ def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> I
             yield from found
 
 
-def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[Found], str]]:
+def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[TreeEntry], str]]:
     """(an open folder, what is in it, "") on the way down; (the same, nothing, the name of a folder in it that is done)
     on the way up.
 
@@ -89,12 +89,12 @@ def _exchanged(fd: int, name: str) -> int:
     return opened
 
 
-def _entries(fd: int, prefix: str) -> list[Found]:
+def _entries(fd: int, prefix: str) -> list[TreeEntry]:
     found = []
     with os.scandir(fd) as entries:
         for entry in entries:
             with suppress(OSError):  # gone meanwhile
-                found.append(Found(prefix + entry.name, entry.stat(follow_symlinks=False)))
+                found.append(TreeEntry(prefix + entry.name, entry.stat(follow_symlinks=False)))
     return found
 
 
@@ -113,7 +113,7 @@ def size_of(path: Path) -> int:
     return sum(found.stat.st_size for found in walk(path) if not found.is_folder)
 
 
-def children(below: Path, folder: Path) -> list[Found]:
+def children(below: Path, folder: Path) -> list[TreeEntry]:
     """What is in a folder that lies in `below`; nothing if a link stands in the place of any folder on the way."""
     try:
         fd = _open_below(below, folder)

@@ -32,7 +32,7 @@ _MAX_SAID = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResult:
     """How a program ended. After a timeout, `returncode` is that of the kill and the texts are empty."""
 
     returncode: int
@@ -41,7 +41,7 @@ class Answer:
     timed_out: bool = False
 
 
-def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> Answer:
+def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> CallResult:
     """Run to the end or the timeout; EnvironmentProblem when the program can't be started.
 
     The program has a session of its own: without a terminal nothing can ask, and a timeout ends the
@@ -50,12 +50,12 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: f
     try:
         done = run_bounded(argv, cwd=cwd, env=_quiet(env), timeout_s=timeout_s, stdin=stdin.encode("utf-8", "replace"))
     except subprocess.TimeoutExpired:
-        return Answer(-signal.SIGKILL, "", "", timed_out=True)
+        return CallResult(-signal.SIGKILL, "", "", timed_out=True)
     except OSError as error:
         raise EnvironmentProblem(
             f"{argv[0]} cannot be started: {error.strerror}", where=str(cwd), hint=f"put {argv[0]} on PATH"
         ) from None
-    return Answer(done.returncode, _text(done.stdout), _text(done.stderr))
+    return CallResult(done.returncode, _text(done.stdout), _text(done.stderr))
 
 
 def redacted_line(text: str, env: Mapping[str, str]) -> str:

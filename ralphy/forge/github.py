@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
 from ralphy.forge.body import PullRequestText
-from ralphy.forge.call import Answer, call, redacted_line
+from ralphy.forge.call import CallResult, call, redacted_line
 from ralphy.forge.push import Remote
 from ralphy.processes import program_paths
 
@@ -184,14 +184,14 @@ class GitHub:
                 raise self._problem(answer)
             has_retry = False
 
-    def _complaint(self, answer: Answer) -> tuple[str, ...]:
+    def _complaint(self, answer: CallResult) -> tuple[str, ...]:
         """What gh said, when the pull request is there all the same and it wasn't just that."""
         if "already exists" in answer.err or answer.returncode == 0:
             return ()
         spoken = redacted_line(answer.err, self.env) or self._no_answer()
         return (f"the pull request exists, but gh said: {spoken}",)
 
-    def _gh(self, *args: str, stdin: str = "") -> Answer:
+    def _gh(self, *args: str, stdin: str = "") -> CallResult:
         # In the root folder: nothing in a checkout that an agent wrote to can speak for the repository.
         program = program_paths.find(self.program, self.env) or self.program
         return call((program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
@@ -199,7 +199,7 @@ class GitHub:
     def _no_answer(self) -> str:
         return f"no answer within {self.timeout_s:g} s"
 
-    def _problem(self, answer: Answer) -> RalphyError:
+    def _problem(self, answer: CallResult) -> RalphyError:
         where = f"{self.program} ({self.remote.slug})"
         what = redacted_line(answer.err, self.env) or f"ended with {answer.returncode} and no message"
         if answer.timed_out:
@@ -227,11 +227,11 @@ def _names_of(required: object) -> list[str]:
     return [str(_dict(row).get("context") or row) for rows in lists for row in rows]
 
 
-def _is_login(answer: Answer) -> bool:
+def _is_login(answer: CallResult) -> bool:
     return answer.returncode == _NO_LOGIN_CODE or bool(_NO_LOGIN.search(answer.err))
 
 
-def _is_transient(answer: Answer) -> bool:
+def _is_transient(answer: CallResult) -> bool:
     return answer.timed_out or (answer.returncode != 0 and bool(_TRANSIENT.search(answer.err)))
 
 

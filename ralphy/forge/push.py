@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, RalphyError
-from ralphy.forge.call import Answer, call, redacted_line
+from ralphy.forge.call import CallResult, call, redacted_line
 from ralphy.processes import program_paths
 
 ALWAYS_PROTECTED = ("main", "master")
@@ -71,7 +71,7 @@ class _Git:
     env: Mapping[str, str]
     timeout_s: float = LOCAL_TIMEOUT_S
 
-    def __call__(self, *args: str) -> Answer:
+    def __call__(self, *args: str) -> CallResult:
         git = program_paths.find(program_paths.GIT, self.env, str(self.repo))
         if git is None:
             raise EnvironmentProblem("git is not on PATH", hint="install git")
@@ -187,7 +187,7 @@ def _heads(git: _Git, url: str, ref: str) -> dict[str, str]:
     return heads
 
 
-def _why_not_pushed(git: _Git, answer: Answer, branch: str, url: str) -> RalphyError:
+def _why_not_pushed(git: _Git, answer: CallResult, branch: str, url: str) -> RalphyError:
     rejected = _REJECTED.search(answer.out)
     if rejected is None:
         return _no_access(git, answer, url)
@@ -219,7 +219,7 @@ def _could_not_store(why: str, err: str) -> bool:
     return why in _NOT_STORED and bool(_OF_THE_DISK.search(err)) and _TOO_BIG not in err
 
 
-def _no_access(git: _Git, answer: Answer, url: str) -> EnvironmentProblem:
+def _no_access(git: _Git, answer: CallResult, url: str) -> EnvironmentProblem:
     where = redacted_line(url, git.env)
     if answer.timed_out:
         what = f"no answer within {git.timeout_s:g} s"

@@ -22,7 +22,7 @@ from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.files.git_places import root_around
 from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
-from ralphy.git.reader import Reader
+from ralphy.git.reader import ObjectReader
 from ralphy.processes import program_paths
 
 # What a repository, or the person's own settings, could make git run, print otherwise or leave out.
@@ -72,7 +72,7 @@ class Repository:
     common_dir: Path
     object_format: str
     env: Mapping[str, str]
-    reader: Reader = field(compare=False)
+    reader: ObjectReader = field(compare=False)
     in_the_tree: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -208,7 +208,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     if len(answer) != 5:
         raise EnvironmentProblem("the repository's path has a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
-    reader = Reader((_git(env, top), *SAFE), Path(top), env)
+    reader = ObjectReader((_git(env, top), *SAFE), Path(top), env)
     found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, reader, inside)
     try:
         rows = found.run("config", "-z", "--get-regexp", tree_programs.ASKED)

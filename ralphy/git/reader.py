@@ -14,7 +14,7 @@ LONGEST_S = 60.0
 _NONE = (b" missing\n", b" ambiguous\n", b" submodule\n")
 
 
-class Reader:
+class ObjectReader:
     """Git starts when it is asked first, and again if somebody ended it; `close` ends it."""
 
     def __init__(self, command: Sequence[str], root: Path, env: Mapping[str, str]) -> None:

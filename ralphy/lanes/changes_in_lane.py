@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.files.tree_walk import Found, remove, walk
+from ralphy.files.tree_walk import TreeEntry, remove, walk
 from ralphy.git.objects import TREE, Entry
-from ralphy.lanes.git_inside import Look
+from ralphy.lanes.git_inside import TreeDifference
 
 _MEGABYTE = 1 << 20
 _MOST_DEPTH = 200
@@ -78,7 +78,7 @@ class Selection:
             elif why := limits.why_too_big(one.path, one.stat.st_size):
                 self._too_big[one.path] = why
 
-    def choose(self, look: Look) -> tuple[list[str], list[str]]:
+    def choose(self, look: TreeDifference) -> tuple[list[str], list[str]]:
         """(files that are gone, files that are new or changed) and are taken."""
         self._modules_of_tree = look.filled | look.empty
         for path in self._odd:
@@ -142,13 +142,13 @@ def make_ready(tree: Path, keep: Sequence[str]) -> None:
         remove(tree / path, tree)
 
 
-def _others(tree: Path, keep: Sequence[str]) -> Iterator[Found]:
+def _others(tree: Path, keep: Sequence[str]) -> Iterator[TreeEntry]:
     """All that is in a tree but for its Git folder and what is kept, readable from then on."""
     apart = {".git", *keep}
     return (one for one in walk(tree, apart, unlock=True) if one.path not in apart)
 
 
-def _is_special(one: Found) -> bool:
+def _is_special(one: TreeEntry) -> bool:
     return not (one.is_folder or stat.S_ISREG(one.stat.st_mode) or stat.S_ISLNK(one.stat.st_mode))
 
 

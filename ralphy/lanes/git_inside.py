@@ -96,7 +96,7 @@ class LaneProblem(EnvironmentProblem):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeDifference:
     """How a working tree differs from a tree. `changed` and `gone` are files of the tree or of a submodule in `filled`;
     `new` is what Git does not ignore, where a nested repository ends with a slash. `empty` submodules have no files."""
 
@@ -123,14 +123,14 @@ class GitInside:
         self._run(_LAY_OUT, words, tree, has_modules=has_modules)
         return tuple(sorted(self._listed("empty", "\n")))
 
-    def look(self, base: str, *, has_modules: bool) -> Look:
+    def look(self, base: str, *, has_modules: bool) -> TreeDifference:
         """How the working tree differs from a tree."""
         self._run(_LOOK, [], base, has_modules=has_modules)
         rows = self._listed("changed", "\0")
         marks = dict(zip(rows[1::2], rows[::2], strict=True))
         gone = frozenset(path for path, mark in marks.items() if mark == "D")
         modules = (frozenset(self._listed(name, "\n")) for name in ("filled", "empty"))
-        return Look(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
+        return TreeDifference(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
 
     def take(self, base: str, gone: list[str], files: list[str], *, has_modules: bool) -> tuple[str, str]:
         """After a look: (the tree that `base` becomes without what is gone and with these files, why Git refuses some

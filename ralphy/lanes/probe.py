@@ -48,7 +48,7 @@ _ASIDE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeVerdict:
     """`problem` stops the run before any money is spent, with what helps; `notes` are said and stop nothing."""
 
     problem: str = ""
@@ -59,17 +59,17 @@ class Verdict:
 def probed(
     objects: Objects, tree: str, commands: Mapping[str, str], green: Sequence[str],
     run: Callable[[str], Iterable[str]], *, is_mounted: bool, excluded: Sequence[str] = (),
-) -> Verdict:  # fmt: skip
+) -> ProbeVerdict:  # fmt: skip
     """Spoil a tree, have its checks run (`run` gets the id of the spoiled tree and names those that pass), and judge.
 
     `commands` are the checks by name; `green` are those that pass on the tree as it is: what was red then, proves
     nothing. `excluded` are folders of documents (the features').
     """
     if not green:
-        return Verdict(notes=("probe skipped: no check passes on the code as it is",))
+        return ProbeVerdict(notes=("probe skipped: no check passes on the code as it is",))
     spoils = spoiled_files([path for path, _ in _files(objects, tree)], commands.values(), excluded)
     if not spoils:
-        return Verdict(notes=("probe skipped: no source of a known language",))
+        return ProbeVerdict(notes=("probe skipped: no source of a known language",))
     still = set(run(spoiled_tree(objects, tree, spoils)))
     return judged(green, [name for name in green if name in still], commands, is_mounted=is_mounted)
 
@@ -114,30 +114,37 @@ def _files(objects: Objects, tree: str) -> Iterator[tuple[str, Entry]]:
     return ((path, new) for path, _, new in objects.changes("", tree) if new and new.mode.startswith("100"))
 
 
-def judged(green: Sequence[str], still: Sequence[str], commands: Mapping[str, str], *, is_mounted: bool) -> Verdict:
+def judged(
+    green: Sequence[str], still: Sequence[str], commands: Mapping[str, str], *, is_mounted: bool
+) -> ProbeVerdict:
     """What it means that, of the checks that were `green`, these are `still` green on code that cannot work.
 
     At least one must turn red. Without a mount, so must each that runs tests: a linter that turned red says nothing of
     where the tests import from.
     """
     if not still:
-        return Verdict()
+        return ProbeVerdict()
     blind = [name for name in still if runs_tests(name, commands.get(name, ""))]
     is_none_red = len(still) == len(green)
     if is_mounted:
         notes = tuple(f"the check {name} passes on broken code: it checks nothing" for name in still)
         if not is_none_red:
-            return Verdict(notes=notes)
+            return ProbeVerdict(notes=notes)
         problem = f"the checks check nothing: {_listed(still)} pass on broken code"
-        return Verdict(problem if len(still) > 1 else notes[0], "add a check that runs the project's tests to checks:")
+        return ProbeVerdict(
+            problem if len(still) > 1 else notes[0], "add a check that runs the project's tests to checks:"
+        )
     if is_none_red or blind:
         names = blind or list(still)
         verb = "pass" if len(names) > 1 else "passes"
         problem = f"checks do not look at the lane: {_listed(names)} {verb} on broken code"
-        return Verdict(problem, "install bubblewrap, so that lanes are mounted at the checkout's path; or have `setup:`"
-                                " install this project and its dependencies in the lane")  # fmt: skip
-    return Verdict(notes=tuple(f"the check {name} does not look at the code: it passes on broken code"
-                               for name in still))  # fmt: skip
+        return ProbeVerdict(
+            problem,
+            "install bubblewrap, so that lanes are mounted at the checkout's path; or have `setup:` install this"
+            " project and its dependencies in the lane",
+        )
+    return ProbeVerdict(notes=tuple(f"the check {name} does not look at the code: it passes on broken code"
+                                    for name in still))  # fmt: skip
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -168,14 +175,14 @@ def cache_key(
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def remembered(store: Path, key: str) -> Verdict | None:
+def remembered(store: Path, key: str) -> ProbeVerdict | None:
     """The last good verdict, if it was noted for this key; else None."""
     note = read_note(store)
     notes = note.get("notes")
-    return Verdict(notes=tuple(map(str, notes))) if note.get("for") == key and isinstance(notes, list) else None
+    return ProbeVerdict(notes=tuple(map(str, notes))) if note.get("for") == key and isinstance(notes, list) else None
 
 
-def remember(store: Path, key: str, verdict: Verdict) -> None:
+def remember(store: Path, key: str, verdict: ProbeVerdict) -> None:
     """Note a verdict. One that stops the run is not noted: what helps may lie outside of what the key knows."""
     if not verdict.problem:
         write_note(store, {"for": key, "notes": list(verdict.notes)}, durable=False)

@@ -21,7 +21,7 @@ _VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+(?:\.[0-9]+)?", re.I
 _COUNTED = {outcome.value for outcome in Outcome if outcome.costs_an_attempt}
 
 
-class State(Enum):
+class BreakerState(Enum):
     CLOSED = "CLOSED"
     HALF_OPEN = "HALF_OPEN"
     OPEN = "OPEN"
@@ -37,7 +37,7 @@ class Breaker:
     """
 
     rules: BreakerRules = field(default_factory=BreakerRules)
-    state: State = State.CLOSED
+    state: BreakerState = BreakerState.CLOSED
     trigger: str = ""
     opened_at: float = 0.0
     attempts: int = 0
@@ -65,12 +65,12 @@ class Breaker:
             self._forget()
         self._move(number_of(end.get("at")) or 0.0, moved=moved)
 
-    def state_at(self, now: float) -> State:
+    def state_at(self, now: float) -> BreakerState:
         """The state for people and decisions: OPEN ends with the cool-down, also when a clock was set back."""
         if not self.rules.enabled:
-            return State.CLOSED
-        if self.state is State.OPEN and not self.opened_at <= now < self.opens_again_at:
-            return State.HALF_OPEN
+            return BreakerState.CLOSED
+        if self.state is BreakerState.OPEN and not self.opened_at <= now < self.opens_again_at:
+            return BreakerState.HALF_OPEN
         return self.state
 
     @property
@@ -90,7 +90,7 @@ class Breaker:
     def close(self) -> None:
         """A person's word: start over; why it opened last stays known."""
         self._forget()
-        self.state, self.good = State.CLOSED, 0
+        self.state, self.good = BreakerState.CLOSED, 0
 
     def forgive(self, subject: str) -> None:
         """A person has dealt with the story (or step) of the last run."""
@@ -114,14 +114,14 @@ class Breaker:
 
     def _move(self, at: float, *, moved: bool) -> None:
         """The next state: a run that ended while it was OPEN had been let through, as in HALF_OPEN."""
-        trigger = self._pulled() or ("no_progress" if self.state is not State.CLOSED and not moved else "")
+        trigger = self._pulled() or ("no_progress" if self.state is not BreakerState.CLOSED and not moved else "")
         if trigger:
-            self.state, self.trigger, self.opened_at, self.good = State.OPEN, trigger, at, 0
-        elif self.state is State.CLOSED:
-            self.state = State.HALF_OPEN if self.idle >= self.rules.no_progress else State.CLOSED
+            self.state, self.trigger, self.opened_at, self.good = BreakerState.OPEN, trigger, at, 0
+        elif self.state is BreakerState.CLOSED:
+            self.state = BreakerState.HALF_OPEN if self.idle >= self.rules.no_progress else BreakerState.CLOSED
         else:
             self.good += 1
-            self.state = State.CLOSED if self.good >= self.rules.successes else State.HALF_OPEN
+            self.state = BreakerState.CLOSED if self.good >= self.rules.successes else BreakerState.HALF_OPEN
 
     def _pulled(self) -> str:
         """Which threshold has been reached, whatever the state; "" if none."""

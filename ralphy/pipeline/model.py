@@ -187,7 +187,7 @@ class Marker:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReviewFinding:
     """A finding of the review; severity is critical, major, minor or info.
 
     `id` (F1, F2, …) is the same in every round. `state` is open, resolved, dropped (the reviewer takes it back) or
@@ -227,11 +227,11 @@ class QaReport:
     """QA_REPORT.md's front matter; `criteria` is None where the report does not answer them one by one."""
 
     verdict: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReviewFinding, ...] = ()
     criteria: tuple[CriterionAnswer, ...] | None = None
 
     @property
-    def blocking(self) -> tuple[Finding, ...]:
+    def blocking(self) -> tuple[ReviewFinding, ...]:
         return tuple(finding for finding in self.findings if finding.blocks)
 
     @property

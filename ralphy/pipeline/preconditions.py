@@ -8,7 +8,7 @@ from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import Config
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.breaker import State
+from ralphy.pipeline.breaker import BreakerState
 from ralphy.pipeline.forecast import forecast, what_is_left
 from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, History, StoryHistory
 from ralphy.pipeline.model import Session, Snapshot, Story
@@ -96,7 +96,7 @@ def circuit(s: Snapshot, story: Story | None = None) -> d.GiveUp | d.Halt | None
     """
     breaker = s.history.breaker
     last = breaker.subjects[-1] if breaker.subjects else ""
-    if breaker.state_at(s.now) is not State.OPEN or not _is_open(s, last):
+    if breaker.state_at(s.now) is not BreakerState.OPEN or not _is_open(s, last):
         return None
     if story and len(breaker.subjects) == 1:
         if story.id != last:

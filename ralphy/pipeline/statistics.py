@@ -31,7 +31,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ModelFigures:
     """Runs of a step with one model. `succeeded` counts those that landed or handed in what was asked for."""
 
     step: str
@@ -44,7 +44,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class NightFigures:
     """One stretch of work."""
 
     began: float
@@ -67,8 +67,8 @@ class Statistics:
     cost_usd: float
     forecast: tuple[int, float, float]
     outcome: tuple[int, float, float]
-    groups: tuple[Group, ...]
-    nights: tuple[Night, ...]
+    groups: tuple[ModelFigures, ...]
+    nights: tuple[NightFigures, ...]
     goal: float = GOAL
 
     @property
@@ -123,21 +123,21 @@ def _forecast(before: Sequence[Tried], feature: str) -> tuple[float, float] | No
     return (median([one.seconds for one in known]), median([one.cost_usd for one in known])) if known else None
 
 
-def _groups(turns: Iterable[Turn]) -> Iterable[Group]:
+def _groups(turns: Iterable[Turn]) -> Iterable[ModelFigures]:
     rows: dict[tuple[str, str], list[Turn]] = {}
     for turn in turns:
         rows.setdefault((turn.step, turn.model), []).append(turn)
     for (step, model), group in sorted(rows.items()):
-        yield Group(step, model, len(group), sum(turn.outcome == "succeeded" for turn in group),
-                    sum(turn.is_rejected for turn in group), round(sum(turn.seconds for turn in group), 1),
-                    round(sum(turn.cost_usd for turn in group), 4))  # fmt: skip
+        yield ModelFigures(step, model, len(group), sum(turn.outcome == "succeeded" for turn in group),
+                           sum(turn.is_rejected for turn in group), round(sum(turn.seconds for turn in group), 1),
+                           round(sum(turn.cost_usd for turn in group), 4))  # fmt: skip
 
 
-def _night(night: Past) -> Night:
+def _night(night: Past) -> NightFigures:
     stories = {(turn.feature, turn.story) for turn in night.turns if turn.story and (turn.landed or turn.is_rejected)}
     landed = {(turn.feature, turn.story) for turn in night.turns if turn.landed}
     cost = round(sum(turn.cost_usd for turn in night.turns), 4)
-    return Night(night.began, night.ended, len(night.turns), len(landed), len(stories), cost)
+    return NightFigures(night.began, night.ended, len(night.turns), len(landed), len(stories), cost)
 
 
 def _summed(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any
 
 from ralphy.pipeline.chosen import chosen
-from ralphy.pipeline.model import Document, Finding, Lost, Prd, Status, Story
+from ralphy.pipeline.model import Document, Lost, Prd, ReviewFinding, Status, Story
 from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 8
@@ -203,7 +203,7 @@ def as_drafted(draft: Document) -> Document:
     return {**planned, "passes": False, "status": Status.PENDING.value}
 
 
-def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
+def fixes(prd: Prd, findings: Sequence[ReviewFinding], round_: int) -> list[Document]:
     """One story for each blocking finding, after all others: FIX-<round>-<n>, of a round that has none yet."""
     known = {story.id.upper() for story in prd.stories}
     while any(story_id.startswith(f"FIX-{round_}-") for story_id in known):
@@ -224,7 +224,7 @@ def fixes(prd: Prd, findings: Sequence[Finding], round_: int) -> list[Document]:
     ]
 
 
-def _named(finding: Finding) -> str:
+def _named(finding: ReviewFinding) -> str:
     return f"The {finding.severity} finding {finding.id}".rstrip()
 
 

@@ -27,7 +27,7 @@ class Verb(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoryChange:
     """`story` is an id, "" for an added story that gets the next free one; `message` says why a story has failed."""
 
     verb: Verb
@@ -52,7 +52,7 @@ class Changed:
     reopened: tuple[str, ...] = ()
 
 
-def changed(prd: Prd, feature: str, change: Change) -> Changed:
+def changed(prd: Prd, feature: str, change: StoryChange) -> Changed:
     """The change made to `prd`. Raises NotFound or Conflict if it does not fit."""
     return _CHANGES[change.verb](prd, feature, change)
 
@@ -75,7 +75,7 @@ def require_dependencies(prd: Prd, story: Story, feature: str) -> None:
                        hint=f"ralphy story start {missing[0]} {feature}")  # fmt: skip
 
 
-def _add(prd: Prd, feature: str, change: Change) -> Changed:
+def _add(prd: Prd, feature: str, change: StoryChange) -> Changed:
     given: dict[str, Any] = dict(change.given)
     for story_id in given.get("dependsOn", ()):
         find_story(prd, story_id, feature)
@@ -100,7 +100,7 @@ def _free_id(prd: Prd) -> str:
     return f"US-{max(numbers, default=0) + 1:03}"
 
 
-def _start(prd: Prd, feature: str, change: Change) -> Changed:
+def _start(prd: Prd, feature: str, change: StoryChange) -> Changed:
     story = find_story(prd, change.story, feature)
     if not story.is_open:
         raise Conflict(f"{story.id} is {story.status.value}", hint=f"ralphy story reset {story.id} {feature}")
@@ -123,7 +123,7 @@ def _first(prd: Prd, story: Story) -> Prd:
     return prd.with_story(story.id, priority=max(0, lowest - 1))
 
 
-def _fail(prd: Prd, feature: str, change: Change) -> Changed:
+def _fail(prd: Prd, feature: str, change: StoryChange) -> Changed:
     story = find_story(prd, change.story, feature)
     if story.is_completed:
         raise Conflict(f"{story.id} is completed", hint=f"ralphy story reset {story.id} {feature}")
@@ -134,7 +134,7 @@ def _fail(prd: Prd, feature: str, change: Change) -> Changed:
     return Changed(prd, story.id, f"failed {story.id}", subject, message)
 
 
-def _reset(prd: Prd, feature: str, change: Change) -> Changed:
+def _reset(prd: Prd, feature: str, change: StoryChange) -> Changed:
     """The story is pending, its attempt count resets; its commit stays."""
     story = find_story(prd, change.story, feature)
     prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
@@ -147,7 +147,7 @@ def _not_started(prd: Prd, story: str) -> Prd:
     return prd.with_workflow(started=[other for other in begun if other != story]) if story in begun else prd
 
 
-def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
+def _reset_all(prd: Prd, _: str, __: StoryChange) -> Changed:
     """Failed and blocked stories are pending, and all attempt counts reset."""
     stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
     for story in stuck:
@@ -156,7 +156,7 @@ def _reset_all(prd: Prd, _: str, __: Change) -> Changed:
     return Changed(prd, "", "reset", "failed stories are tried again", message, {}, tuple(story.id for story in stuck))
 
 
-_CHANGES: dict[Verb, Callable[[Prd, str, Change], Changed]] = {
+_CHANGES: dict[Verb, Callable[[Prd, str, StoryChange], Changed]] = {
     Verb.ADD: _add,
     Verb.START: _start,
     Verb.FAIL: _fail,

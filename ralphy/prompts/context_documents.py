@@ -38,7 +38,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DocumentText:
     """The text of a document; `problem` says why there is none."""
 
     text: str = ""
@@ -55,21 +55,21 @@ def references(story: Mapping[str, Any]) -> Iterator[Reference]:
             yield Reference(field, path.strip() or _OWN_SPEC, section.strip())
 
 
-def read_document(reference: Reference, folder: Path, root: Path) -> Found:
+def read_document(reference: Reference, folder: Path, root: Path) -> DocumentText:
     """The text of the whole document; regular files inside the repository, up to 4 MB, are read."""
     try:
         place = _place(reference, folder, root)
         inside = place.relative_to(root.resolve())
         if ".git" in inside.parts:
-            return Found(problem=f"{reference}, which is Git's own")
+            return DocumentText(problem=f"{reference}, which is Git's own")
         data = read_bounded(place, MOST_BYTES)
     except InvalidInput as error:
-        return Found(problem=f"{reference}, which {error.what}")
+        return DocumentText(problem=f"{reference}, which {error.what}")
     except (OSError, ValueError, RuntimeError):  # outside, a name that no file can have, or links in a circle
-        return Found(problem=f"{reference}, which is not inside the repository")
+        return DocumentText(problem=f"{reference}, which is not inside the repository")
     if data is None:
-        return Found(problem=f"{reference}, which does not exist")
-    return Found(data.decode("utf-8", "replace"))
+        return DocumentText(problem=f"{reference}, which does not exist")
+    return DocumentText(data.decode("utf-8", "replace"))
 
 
 def _place(reference: Reference, folder: Path, root: Path) -> Path:

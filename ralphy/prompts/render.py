@@ -73,7 +73,7 @@ class Rendered:
     warnings: tuple[str, ...] = ()
 
 
-class _Candidate(NamedTuple):
+class _Template(NamedTuple):
     """A template that might serve: its file, its name, and the folders that it may include from."""
 
     path: Path
@@ -122,24 +122,24 @@ def doubts(path: Path, step: str) -> tuple[str, ...]:
     return render(step, values, [path.parent]).warnings
 
 
-def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Candidate]:
+def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Template]:
     """The project's own template, then the built-in one, at last without anything of the project's."""
     package = _package()
     built_in = package / f"{step}.md.j2"
     own = own_template(step, folders)
     if own:
-        yield _Candidate(own, f"{OWN}{step}", folders)
+        yield _Template(own, f"{OWN}{step}", folders)
     if built_in.is_file():
         if folders and not own:
-            yield _Candidate(built_in, built_in.name, folders)
-        yield _Candidate(built_in, built_in.name, ())
+            yield _Template(built_in, built_in.name, folders)
+        yield _Template(built_in, built_in.name, ())
 
 
 def _package() -> Path:
     return template_root() / "prompts"
 
 
-def _fill(candidate: _Candidate, context: Mapping[str, Any]) -> tuple[str, bool]:
+def _fill(candidate: _Template, context: Mapping[str, Any]) -> tuple[str, bool]:
     """The whole prompt: the line that names the run, the text, and what the text left out. Was the report left out?"""
 
     def text(name: str) -> str:
@@ -188,7 +188,7 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _why_unused(error: Exception, candidate: _Candidate) -> str:
+def _why_unused(error: Exception, candidate: _Template) -> str:
     what = getattr(error, "what", None) or getattr(error, "message", None) or str(error) or type(error).__name__
     return f"{place(error, str(candidate.path))}: {what}; using the built-in prompt"
 

@@ -60,7 +60,7 @@ _COMMON_TEST = 'const assert = require("node:assert");\n' + _JAVASCRIPT_TEST % "
 _SKIPPED = ("node_modules", "__pycache__", "venv", "docs", "rehearsal", "acceptance")
 
 
-class Language(NamedTuple):
+class StoryLanguage(NamedTuple):
     """How a story's code and its test are written; without a `test_file` there is no test."""
 
     suffix: str = ".py"
@@ -70,10 +70,10 @@ class Language(NamedTuple):
     up: str = ""
 
 
-def language_of(root: Path) -> Language:
+def language_of(root: Path) -> StoryLanguage:
     """The language of the repository at `root`; Python without a test for one that is not known."""
     paths = list(_files(root))
-    return _python(root, paths) or _javascript(root, paths) or Language()
+    return _python(root, paths) or _javascript(root, paths) or StoryLanguage()
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -83,17 +83,17 @@ def _files(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name).relative_to(root) for name in sorted(names))
 
 
-def _python(root: Path, paths: list[Path]) -> Language | None:
+def _python(root: Path, paths: list[Path]) -> StoryLanguage | None:
     tests = [path for path in paths if path.match("test_*.py")]
     if not tests and "pytest" not in text_of(root / "pyproject.toml"):
         return None
     folder = tests[0].parent if tests else Path("tests")
     is_unittest = bool(tests) and "unittest.TestCase" in text_of(root / tests[0])
     test = _UNITTEST if is_unittest else _PYTEST
-    return Language(test_file=f"{folder}/test_{{name}}.py", test=test, up=str(len(folder.parts)))
+    return StoryLanguage(test_file=f"{folder}/test_{{name}}.py", test=test, up=str(len(folder.parts)))
 
 
-def _javascript(root: Path, paths: list[Path]) -> Language | None:
+def _javascript(root: Path, paths: list[Path]) -> StoryLanguage | None:
     scripts = [path for path in paths if path.suffix in (".js", ".mjs", ".cjs", ".ts")]
     tests = [path for path in scripts if ".test." in path.name or path.parent.name in ("test", "__tests__")]
     try:
@@ -110,7 +110,7 @@ def _javascript(root: Path, paths: list[Path]) -> Language | None:
         test = 'import {{ test }} from "vitest";\n' + test
     elif runner == "node":
         test = ('import test from "node:test";\n' if is_module else 'const test = require("node:test");\n') + test
-    return Language(".js", code, f"{folder}/{{name}}.test.js", test, "../" * len(folder.parts) or "./")
+    return StoryLanguage(".js", code, f"{folder}/{{name}}.test.js", test, "../" * len(folder.parts) or "./")
 
 
 def _javascript_runner(root: Path, tests: list[Path], package: dict[str, object]) -> str:

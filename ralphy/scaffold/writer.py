@@ -64,7 +64,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileToWrite:
     """One file of `root`: `path` is relative to it, `text` is all of a new file or what is appended."""
 
     root: Path
@@ -81,7 +81,7 @@ class Change:
 def plan(
     root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features",
     with_ci: bool = False, example: Check | None = None, setup: str = "",
-) -> list[Change]:  # fmt: skip
+) -> list[FileToWrite]:  # fmt: skip
     """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing.
 
     `example` is the check to show as a comment where there are no checks.
@@ -140,7 +140,7 @@ def _schema_text(name: str) -> str:
     return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
-def apply(changes: Sequence[Change]) -> list[str]:
+def apply(changes: Sequence[FileToWrite]) -> list[str]:
     """Carry a plan out; a line per file that says what was done with it.
 
     A file that has appeared since the plan is kept. Raises EnvironmentProblem when one cannot be written.
@@ -151,7 +151,7 @@ def apply(changes: Sequence[Change]) -> list[str]:
 CHECKS_FOUND = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
 
 
-def to_do_first(changes: Sequence[Change]) -> list[str]:
+def to_do_first(changes: Sequence[FileToWrite]) -> list[str]:
     """What a person has to look at before the next commands, in sentences."""
     steps = []
     settings = changes[0]
@@ -257,26 +257,26 @@ def _prd_text(description: str) -> str:
     )
 
 
-def _new(root: Path, path: str, text: str, why: str) -> Change:
+def _new(root: Path, path: str, text: str, why: str) -> FileToWrite:
     """The change that creates a file, or keeps the one that is there."""
     file = root / path
     if not file.exists() and not file.is_symlink():
-        return Change(root, path, ChangeKind.CREATE, text, why)
+        return FileToWrite(root, path, ChangeKind.CREATE, text, why)
     same = read_text(file) == text
-    return Change(root, path, ChangeKind.KEEP, text, UP_TO_DATE if same else "it already exists")
+    return FileToWrite(root, path, ChangeKind.KEEP, text, UP_TO_DATE if same else "it already exists")
 
 
-def _makefile(root: Path) -> Change:
+def _makefile(root: Path) -> FileToWrite:
     """The change that makes `make loop` work: a new Makefile, or a line at the end of the one there."""
     path = next((name for name in MAKEFILES if (root / name).exists() or (root / name).is_symlink()), "")
     if not path:
         text = f"{INCLUDE_LINE}\n\n.DEFAULT_GOAL := ralphy-help\n"
-        return Change(root, "Makefile", ChangeKind.CREATE, text, "includes the Make targets")
+        return FileToWrite(root, "Makefile", ChangeKind.CREATE, text, "includes the Make targets")
     data = read_regular(root / path)
     text = (data or b"").decode("utf-8", "replace")
     if why := _why_not_append(data, text):
-        return Change(root, path, ChangeKind.KEEP, "", why)
-    return Change(root, path, ChangeKind.APPEND, _appended(text), "one line at its end includes the Make targets")
+        return FileToWrite(root, path, ChangeKind.KEEP, "", why)
+    return FileToWrite(root, path, ChangeKind.APPEND, _appended(text), "one line at its end includes the Make targets")
 
 
 def _why_not_append(data: bytes | None, text: str) -> str:
@@ -306,7 +306,7 @@ def _defined(makefile: str) -> set[str]:
     return {name for rule in _RULE.finditer(makefile) for name in rule[1].split()}
 
 
-def _applied(change: Change) -> str:
+def _applied(change: FileToWrite) -> str:
     if change.kind is ChangeKind.KEEP:
         return f"kept {change.path}: {change.why}"
     refuse_links(change.root, change.path)

@@ -31,7 +31,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFolder:
     """An agent run as its folder tells: the newest one is still growing, or was the last."""
 
     folder: Path
@@ -40,7 +40,7 @@ class Run:
     story: str
 
     @classmethod
-    def of(cls, folder: Path) -> Run:
+    def of(cls, folder: Path) -> RunFolder:
         stamp, number, step, story = [*folder.name.split("-", 3), "", "", ""][:4]
         return cls(folder, f"{stamp}-{number}", step, story)
 
@@ -53,12 +53,12 @@ class Run:
         return Line(printed, value, raw)
 
 
-def runs(feature: Feature) -> list[Run]:
+def runs(feature: Feature) -> list[RunFolder]:
     """The runs whose streams are kept, oldest first: by when their prompt was written, ids are in no order."""
     dated = []
     for folder in (feature.private / "runs").glob("*-*-*"):
         try:
-            dated.append(((folder / "prompt.md").stat().st_mtime_ns, Run.of(folder)))
+            dated.append(((folder / "prompt.md").stat().st_mtime_ns, RunFolder.of(folder)))
         except OSError:
             continue  # cleared away meanwhile
     dated.sort(key=lambda pair: (pair[0], pair[1].run))
@@ -66,10 +66,10 @@ def runs(feature: Feature) -> list[Run]:
 
 
 @dataclass(slots=True)
-class Reader:
+class StreamReader:
     """One run's stream and its stderr, read on from where they were left; `log` knows what the stream says."""
 
-    run: Run
+    run: RunFolder
     log: Log
     events: Lines = field(default_factory=Lines)
     errors: Lines = field(default_factory=Lines)

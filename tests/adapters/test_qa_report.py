@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ralphy.documents.prd_rules import problems
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.errors import InvalidInput
-from ralphy.pipeline.model import Finding, QaReport
+from ralphy.pipeline.model import QaReport, ReviewFinding
 from ralphy.pipeline.stories import fixes
 from ralphy.text.strict_json import dump
 from tests.core.building import prd
@@ -37,7 +37,9 @@ def test_a_report_has_a_verdict_and_findings_if_any() -> None:
     text = with_findings(
         "{severity: critical, title: Leak, file: a.py, detail: Line 3}", "{severity: info, title: Fine}"
     )
-    assert report(text) == QaReport("fail", (Finding("critical", "Leak", "a.py", "Line 3"), Finding("info", "Fine")))
+    assert report(text) == QaReport(
+        "fail", (ReviewFinding("critical", "Leak", "a.py", "Line 3"), ReviewFinding("info", "Fine"))
+    )
     assert [report(text) for text in WITHOUT_FINDINGS] == [QaReport("pass")] * len(WITHOUT_FINDINGS)
 
 
@@ -77,7 +79,7 @@ def test_a_finding_is_plain_text_on_one_line_that_is_bounded_and_ends_no_front_m
     assert report(text).findings[0].detail == "before\n---\nafter"
 
     row = r'{severity: major, title: "red \e[31m\nalert\u202e \u2028 x", file: "a\rb", detail: "1\n2\x07"}'
-    assert report(with_findings(row)).findings[0] == Finding("major", "red [31m alert x", "a b", "1\n2")
+    assert report(with_findings(row)).findings[0] == ReviewFinding("major", "red [31m alert x", "a b", "1\n2")
 
     row = f"{{severity: major, title: {'t' * 9000}, file: {'f' * 9000}, detail: {'d' * 9000}}}"
     finding = report(with_findings(row)).findings[0]

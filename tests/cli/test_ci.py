@@ -16,7 +16,7 @@ import yaml
 from ralphy.cli.ci import annotation, flags_of
 from ralphy.cli.output import Output
 from ralphy.cli.terminal import wants_colour
-from ralphy.config.values import Ci, Config, Limits, PullRequest
+from ralphy.config.values import Ci, Config, Limits, PullRequestSettings
 from ralphy.resources import template_root
 from tests.cli.conftest import Make
 from tests.engine.building import reports, story, works
@@ -26,7 +26,9 @@ WORKFLOWS = ("prove.yml", "ralphy.yml")
 
 
 def test_the_profile_only_lowers_limits_and_adds_labels() -> None:
-    config = Config(limits=Limits(max_iterations=20), pr=PullRequest(labels=("one",)), ci=Ci(labels=("one", "two")))
+    config = Config(
+        limits=Limits(max_iterations=20), pr=PullRequestSettings(labels=("one",)), ci=Ci(labels=("one", "two"))
+    )
     found = flags_of(config)
     assert found["limits.max_iterations"] == 20 and found["timeouts.agent"] == 1800.0
     assert found["pr.labels"] == ["one", "two"]

@@ -13,10 +13,10 @@ from ralphy.pipeline.model import (
     Artifact,
     Baseline,
     Document,
-    Finding,
     Marker,
     Prd,
     QaReport,
+    ReviewFinding,
     Session,
     Snapshot,
     Status,
@@ -130,7 +130,7 @@ def an_open_gate(gate: str = "spec", artifact: str = "SPEC.md", ctime_ns: int = 
 
 
 def qa_report(verdict: str = "pass", *severities: str) -> QaReport:
-    return QaReport(verdict, tuple(Finding(s, f"A {s} thing") for s in severities))
+    return QaReport(verdict, tuple(ReviewFinding(s, f"A {s} thing") for s in severities))
 
 
 def snapshot(

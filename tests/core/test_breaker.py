@@ -9,7 +9,7 @@ import pytest
 from ralphy.config.values import BreakerRules, Config
 from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.breaker import Breaker, State, signature
+from ralphy.pipeline.breaker import Breaker, BreakerState, signature
 from ralphy.pipeline.decide import decide
 from tests.core.building import NOW, a_run, an_end, done, history, snapshot, story
 
@@ -58,7 +58,7 @@ def changing(count: int, **fields: Any) -> list[dict[str, Any]]:
 )
 def test_what_opens_it(ends: list[dict[str, Any]], trigger: str) -> None:
     breaker = after(*ends)
-    assert (breaker.trigger, breaker.state is State.OPEN) == (trigger, bool(trigger))
+    assert (breaker.trigger, breaker.state is BreakerState.OPEN) == (trigger, bool(trigger))
 
 
 @pytest.mark.parametrize("outcome", ["limited", "transient", "fatal", "stopped", "of a later version"])
@@ -70,12 +70,12 @@ def test_it_cools_down_to_half_open_where_two_successes_close_it_and_a_bad_run_o
     breaker = after(*IDLE)
     assert [breaker.state_at(at).value for at in (1.0, 1800.0, 1801.0)] == ["OPEN", "OPEN", "HALF_OPEN"]
     breaker.count("US-001", end("succeeded", at=1900.0))
-    assert breaker.state is State.HALF_OPEN
+    assert breaker.state is BreakerState.HALF_OPEN
     breaker.count("US-002", end("succeeded", at=2000.0))
-    assert (breaker.state, breaker.trigger, breaker.attempts) == (State.CLOSED, "no_progress", 0)
+    assert (breaker.state, breaker.trigger, breaker.attempts) == (BreakerState.CLOSED, "no_progress", 0)
     breaker = after(*IDLE, end(at=5000.0))
-    assert (breaker.state_at(5000.0), breaker.opens_again_at) == (State.OPEN, 6800.0)
-    assert after(*[end(at=NOW)] * 4).state_at(NOW - 8 * 3600) is State.HALF_OPEN  # the clock was set back
+    assert (breaker.state_at(5000.0), breaker.opens_again_at) == (BreakerState.OPEN, 6800.0)
+    assert after(*[end(at=NOW)] * 4).state_at(NOW - 8 * 3600) is BreakerState.HALF_OPEN  # the clock was set back
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_step_that_goes_nowhere_opens_it_too() -> None:
 def test_a_person_closes_it_but_not_by_dealing_with_another_story() -> None:
     for line in ({"ev": "reset_circuit"}, {"ev": "reset"}, {"ev": "reset", "story": "US-001"}):
         lines = [*idle("US-001", 4), {"feature": "login", **line}]
-        assert history(*lines).breaker.state is State.CLOSED
+        assert history(*lines).breaker.state is BreakerState.CLOSED
         assert isinstance(decide(snapshot(lines=lines), Config()), d.RunAgent)
     lines = [*idle("US-001", 4), {"ev": "reset", "feature": "login", "story": "US-002"}]
-    assert history(*lines).breaker.state is State.OPEN
+    assert history(*lines).breaker.state is BreakerState.OPEN

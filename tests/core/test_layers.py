@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -269,6 +270,13 @@ def test_a_file_is_one_thing_and_says_what_it_is_for() -> None:
     lines = {module: (ROOT / module).read_text(encoding="utf-8").count("\n") for module in MODULES}
     assert {module: number for module, number in lines.items() if number > MOST_LINES} == {}
     assert [module for module in MODULES if not ast.get_docstring(parsed(module))] == []
+
+
+def test_no_two_classes_have_one_name() -> None:
+    names = Counter(
+        node.name for module in MODULES for node in ast.walk(parsed(module)) if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_a_function_is_one_verb() -> None:

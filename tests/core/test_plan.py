@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.config.values import Acceptance, Config, Gates, Lanes, Models
+from ralphy.config.values import AcceptanceSettings, Config, Gates, Lanes, Models
 from ralphy.pipeline.forecast import expected
 from ralphy.pipeline.model import Prd, Status
 from ralphy.pipeline.plan import plan_of, waves_of
@@ -71,7 +71,7 @@ def test_the_steps_are_those_that_the_feature_has_with_their_gates() -> None:
         ("spec", "human", True, True), ("story", "", False, False), ("qa", "auto", False, False),
         ("pr", "", False, False),
     ]  # fmt: skip
-    sealed = Config(acceptance=Acceptance(tests="sealed"))
+    sealed = Config(acceptance=AcceptanceSettings(tests="sealed"))
     assert "acceptance" in [step.name for step in plan_of(seen, sealed).steps]
     own = snapshot(story(), artifacts={}, workflow={})
     assert [step.name for step in plan_of(own, config).steps] == ["story", "qa", "pr"]

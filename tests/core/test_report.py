@@ -5,12 +5,12 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from ralphy.documents.report import Report, Row, matrix, report_of
+from ralphy.documents.report import CriterionRow, Report, matrix, report_of
 from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown, with_appendix, without_appendix
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.history import History
-from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport, Snapshot, Tree
+from ralphy.pipeline.model import CriterionAnswer, Prd, QaReport, ReviewFinding, Snapshot, Tree
 from ralphy.pipeline.nights import Past, interrupted, nights_of, past_of
 from tests.core.building import a_run, an_end
 
@@ -74,7 +74,9 @@ def a_report(**stories: str) -> Report:
     plan = prd(parts=parts, warnings=["edited tests: tests/test_pay.py"], cost_usd=0.5, check_runs=runs)
     for story, title in stories.items():
         plan = plan.with_story(story.replace("_", "-"), title=title)
-    qa = QaReport(QA.verdict, (Finding("major", "No lock", id="F1", state="dropped", note="it has one"),), QA.criteria)
+    qa = QaReport(
+        QA.verdict, (ReviewFinding("major", "No lock", id="F1", state="dropped", note="it has one"),), QA.criteria
+    )
     tree = Tree("c", "ralph/login", "main", "ralph/login", "t")
     s = Snapshot("login", 0.0, plan, tree, History("login", cost_usd=0.75), qa=qa)
     decision = d.Wait("QA_REPORT.md is ready for review", gate="qa")
@@ -181,8 +183,10 @@ def test_an_appendix_takes_the_place_of_the_one_before() -> None:
 
 
 def test_what_a_review_could_not_tell_stands_beside_its_criterion() -> None:
-    rows = [Row("US-001.1", "Adds | up", "", "", "", "c1", met="unknown"), Row("US-001.2", "Rounds", "t", "", "", "c1",
-                                                                               met="no", note="never")]  # fmt: skip
+    rows = [
+        CriterionRow("US-001.1", "Adds | up", "", "", "", "c1", met="unknown"),
+        CriterionRow("US-001.2", "Rounds", "t", "", "", "c1", met="no", note="never"),
+    ]
     shown = with_appendix("# Report\n", rows)
     assert "| US-001.1 Adds \\| up (unknown) | none |" in shown
     assert "| US-001.2 Rounds (not met: never) | t |" in shown

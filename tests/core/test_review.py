@@ -16,7 +16,7 @@ from ralphy.documents.review import (
     settled,
     unanswered,
 )
-from ralphy.pipeline.model import CriterionAnswer, Finding, Prd, QaReport
+from ralphy.pipeline.model import CriterionAnswer, Prd, QaReport, ReviewFinding
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.parts import noted as noted_parts
 from ralphy.pipeline.steps.qa import Round, round_of
@@ -93,31 +93,38 @@ def test_a_criterion_that_is_not_met_is_a_finding() -> None:
     no = CriterionAnswer("US-001.2", "no", (), "two accounts with one address")
     found = settled(QaReport("pass", (), (no,)), asked, None)
     assert found.findings == (
-        Finding("major", "US-001.2 is not met: AC2: Unique", detail=no.note, id="F1", criterion="US-001.2"),
+        ReviewFinding("major", "US-001.2 is not met: AC2: Unique", detail=no.note, id="F1", criterion="US-001.2"),
     )
     assert found.criteria == (CriterionAnswer("US-001.1", "unknown"), no)
-    told = Finding("critical", "Two accounts", criterion="US-001.2")
+    told = ReviewFinding("critical", "Two accounts", criterion="US-001.2")
     assert [f.title for f in settled(QaReport("fail", (told,), (no,)), asked, None).findings] == ["Two accounts"]
 
 
 def test_findings_keep_their_ids_and_those_that_are_not_repeated_are_resolved() -> None:
-    first = settled(QaReport("fail", tuple(Finding("major", title) for title in ("Leak", "Slow", "Odd"))), [], None)
+    first = settled(
+        QaReport("fail", tuple(ReviewFinding("major", title) for title in ("Leak", "Slow", "Odd"))), [], None
+    )
     assert [f.id for f in first.findings] == ["F1", "F2", "F3"]
     second = settled(
-        QaReport("fail", (Finding("minor", "New"), Finding("major", "Still slow", id="F2"), Finding("major", "leak"),
-                          Finding("info", "Other", id="F9"))), [], first)  # fmt: skip
+        QaReport("fail", (ReviewFinding("minor", "New"), ReviewFinding("major", "Still slow", id="F2"),
+                          ReviewFinding("major", "leak"),
+                          ReviewFinding("info", "Other", id="F9"))), [], first)  # fmt: skip
     assert [(f.id, f.state) for f in second.findings] == [
         ("F4", "open"), ("F2", "open"), ("F1", "open"), ("F5", "open"), ("F3", "resolved"),
     ]  # fmt: skip
-    dropped = Finding("major", "Leak", id="F1", state="dropped", note="it is closed by the caller")
+    dropped = ReviewFinding("major", "Leak", id="F1", state="dropped", note="it is closed by the caller")
     third = settled(QaReport("pass", (dropped,)), [], second)
     assert [f.id for f in third.blocking] == [] and {f.state for f in third.findings[1:]} == {"resolved"}
 
 
 def test_where_the_scope_is_frozen_only_what_is_open_blocks() -> None:
     asked = criteria_to_review(landed())
-    before = QaReport("fail", (Finding("major", "Leak", id="F1"),))
-    late = (Finding("major", "Could be shorter"), Finding("critical", "Loses data"), Finding("major", "leak"))
+    before = QaReport("fail", (ReviewFinding("major", "Leak", id="F1"),))
+    late = (
+        ReviewFinding("major", "Could be shorter"),
+        ReviewFinding("critical", "Loses data"),
+        ReviewFinding("major", "leak"),
+    )
     frozen = settled(QaReport("fail", late), asked, before, {"US-001.1": "yes"})
     assert [(f.id, f.state) for f in frozen.findings] == [("F2", "noted"), ("F3", "open"), ("F1", "open")]
     assert frozen.criteria and [answer.met for answer in frozen.criteria] == ["yes", "unknown"]
@@ -130,7 +137,7 @@ def test_where_the_scope_is_frozen_only_what_is_open_blocks() -> None:
 def test_what_is_written_is_read_again(end: str) -> None:
     text = end.join(["---", "verdict: pass", "score: 7", "criteria: [{id: US-001.1, met: yes}]", "---", "# Fine", ""])
     found = settled(
-        QaReport("fail", (Finding("major", "a: b", "x.py:1", "one\n---\ntwo\n# three", note="'"),),
+        QaReport("fail", (ReviewFinding("major", "a: b", "x.py:1", "one\n---\ntwo\n# three", note="'"),),
                  (CriterionAnswer("US-001.1", "yes", ("tests/a.py::test_x[a, b]",), "yes"),)),
         criteria_to_review(landed()), None,
     )  # fmt: skip

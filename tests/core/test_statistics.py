@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ralphy.pipeline.nights import past_of
-from ralphy.pipeline.statistics import Group, Night, statistics_of
+from ralphy.pipeline.statistics import ModelFigures, NightFigures, statistics_of
 from tests.core.building import a_run, an_end
 
 NIGHT = 86400.0
@@ -32,11 +32,11 @@ def test_stories_count_by_how_they_ended_and_runs_by_night_step_and_model() -> N
     assert (found.landed, found.tried, found.success_rate) == (2, 3, 2 / 3)
     assert (found.first_attempt, found.attempts, found.seconds, found.cost_usd) == (1, 3, 160.0, 3.5)
     assert (found.forecast, found.outcome) == ((1, 60.0, 1.0), (1, 100.0, 2.5)), "what landed first forecasts the next"
-    assert found.nights == (Night(10.0, 90.0, 2, 1, 2, 1.5), Night(NIGHT, NIGHT + 150, 4, 1, 2, 2.25))
+    assert found.nights == (NightFigures(10.0, 90.0, 2, 1, 2, 1.5), NightFigures(NIGHT, NIGHT + 150, 4, 1, 2, 2.25))
     assert found.groups == (
-        Group("qa", "sonnet", 1, 1, 0, 0.0, 0.25),
-        Group("story", "opus", 1, 1, 0, 90.0, 2.0),
-        Group("story", "sonnet", 4, 1, 2, 90.0, 1.5),
+        ModelFigures("qa", "sonnet", 1, 1, 0, 0.0, 0.25),
+        ModelFigures("story", "opus", 1, 1, 0, 90.0, 2.0),
+        ModelFigures("story", "sonnet", 4, 1, 2, 90.0, 1.5),
     )
 
 

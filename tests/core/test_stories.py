@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ralphy.documents.prd_rules import problems
 from ralphy.pipeline import stories
-from ralphy.pipeline.model import Document, Finding, Prd, Status
+from ralphy.pipeline.model import Document, Prd, ReviewFinding, Status
 from tests.core.building import done, one, prd, story
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "prd.schema.json").read_text(encoding="utf-8"))
@@ -124,7 +124,9 @@ def test_a_draft_adds_stories_that_are_not_done_and_changes_none() -> None:
 
 def test_findings_become_stories_behind_all_others_also_when_a_round_has_its_stories_already() -> None:
     existing = prd(done(priority=7))
-    new = stories.fixes(existing, [Finding("critical", "Leak", "a.py", "Line 3"), Finding("major", "Slow")], 1)
+    new = stories.fixes(
+        existing, [ReviewFinding("critical", "Leak", "a.py", "Line 3"), ReviewFinding("major", "Slow")], 1
+    )
     found = existing.with_stories(stories.merged(existing, new))
     jsonschema.validate(found.raw, SCHEMA)
     assert [(it.id, it.title, it.priority, it.kind) for it in found.stories[1:]] == [
@@ -136,6 +138,6 @@ def test_findings_become_stories_behind_all_others_also_when_a_round_has_its_sto
     assert following and following.id == "FIX-1-1"
 
     existing = prd(done("FIX-1-1"), done("fix-2-1"))
-    new = stories.fixes(existing, [Finding("major", "Slow")], 1)
+    new = stories.fixes(existing, [ReviewFinding("major", "Slow")], 1)
     assert [it["id"] for it in new] == ["FIX-3-1"]
     assert len(stories.merged(existing, new)) == 3

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ralphy.config.values import BreakerRules, Config, Gates, Limits
 from ralphy.errors import EXIT_MEANINGS
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.breaker import Breaker, State
+from ralphy.pipeline.breaker import Breaker, BreakerState
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, History
 from ralphy.pipeline.life import Life
@@ -21,10 +21,10 @@ from ralphy.pipeline.model import (
     Answer,
     Artifact,
     Baseline,
-    Finding,
     Marker,
     Prd,
     QaReport,
+    ReviewFinding,
     Session,
     Snapshot,
     Tree,
@@ -141,7 +141,9 @@ trees = st.builds(
     behind=few(["", "tip"]),
 )
 reports = st.none() | st.builds(
-    QaReport, few(["pass", "fail"]), st.lists(st.builds(Finding, few(["major", "minor"]), st.just("x"))).map(tuple)
+    QaReport,
+    few(["pass", "fail"]),
+    st.lists(st.builds(ReviewFinding, few(["major", "minor"]), st.just("x"))).map(tuple),
 )
 sessions = st.builds(
     Session,
@@ -346,12 +348,12 @@ class Feature(RuleBasedStateMachine):
     @rule()
     def reset_the_circuit(self) -> None:
         self.world.record("reset_circuit")
-        assert self.world.history.breaker.state_at(self.world.now) is State.CLOSED
+        assert self.world.history.breaker.state_at(self.world.now) is BreakerState.CLOSED
 
     @rule()
     def wait_for_the_cool_down(self) -> None:
         self.world.now += self.world.config.breaker.cooldown_s
-        assert self.world.history.breaker.state_at(self.world.now) is not State.OPEN
+        assert self.world.history.breaker.state_at(self.world.now) is not BreakerState.OPEN
 
     @invariant()
     def no_story_is_lost(self) -> None:
@@ -373,7 +375,7 @@ class Feature(RuleBasedStateMachine):
         if hasattr(self, "world"):
             seen = self.world.observe()
             breaker, decision = seen.history.breaker, decide(seen, self.world.config)
-            if breaker.state_at(seen.now) is State.OPEN and isinstance(decision, d.RunAgent):
+            if breaker.state_at(seen.now) is BreakerState.OPEN and isinstance(decision, d.RunAgent):
                 assert decision.story != breaker.subjects[-1] or decision.step == "split"
                 assert decision.step != breaker.subjects[-1]
 

@@ -21,10 +21,10 @@ from ralphy.pipeline.model import (
     Artifact,
     Baseline,
     Document,
-    Finding,
     Marker,
     Prd,
     QaReport,
+    ReviewFinding,
     Session,
     Snapshot,
     Status,
@@ -224,7 +224,7 @@ def _write_spec(w: World, s: Snapshot) -> None:
 
 def _write_review(w: World, s: Snapshot) -> None:
     severities = w.choose([[], ["minor"], ["major"], ["critical", "major"]])
-    w.qa = QaReport(w.choose(["pass", "fail"]), tuple(Finding(name, "a thing") for name in severities))
+    w.qa = QaReport(w.choose(["pass", "fail"]), tuple(ReviewFinding(name, "a thing") for name in severities))
     record = {"inputs": {"SPEC.md": s.digest("SPEC.md"), "code": s.tree.code}}
     w.prd = _answered(w.prd.with_step("qa", record), "qa")
 

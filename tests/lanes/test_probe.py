@@ -13,7 +13,7 @@ import pytest
 from ralphy.git.commands import discover
 from ralphy.git.objects import Objects
 from ralphy.lanes.probe import (
-    Verdict,
+    ProbeVerdict,
     cache_key,
     judged,
     probed,
@@ -92,7 +92,7 @@ def runner(checkout: Path, lane: Path, around: Sequence[str] = ()) -> Callable[[
 COMMANDS = {TESTS: "python -m unittest", DOCS: "test -s README.md"}
 
 
-def a_probe(objects: Objects, run: Callable[[str], list[str]], *, is_mounted: bool) -> Verdict:
+def a_probe(objects: Objects, run: Callable[[str], list[str]], *, is_mounted: bool) -> ProbeVerdict:
     tree = objects.tree_of("HEAD")
     return probed(objects, tree, {TESTS: COMMANDS[TESTS], DOCS: "markdownlint README.md"}, run(tree), run,
                   is_mounted=is_mounted)  # fmt: skip
@@ -110,7 +110,7 @@ def test_an_install_in_the_lane_looks_at_it(checkout: Path, objects: Objects, tm
     (packages / "__editable__.shop-1.pth").write_text(f"{tmp_path / 'lane' / 'src'}\n", encoding="utf-8")
     verdict = a_probe(objects, runner(checkout, tmp_path / "lane"), is_mounted=False)
     note = "the check docs does not look at the code: it passes on broken code"
-    assert verdict == Verdict(notes=(note,))
+    assert verdict == ProbeVerdict(notes=(note,))
 
 
 @pytest.mark.skipif(bool(why_no_sandbox()), reason=why_no_sandbox())
@@ -119,7 +119,7 @@ def test_a_lane_at_the_checkouts_path_is_looked_at(checkout: Path, objects: Obje
     around = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", venv, f"{lane}/.venv", "--bind", lane, str(checkout),
               "--ro-bind", venv, venv, "--chdir", str(checkout)]  # fmt: skip
     verdict = a_probe(objects, runner(checkout, tmp_path / "lane", around), is_mounted=True)
-    assert verdict == Verdict(notes=("the check docs passes on broken code: it checks nothing",))
+    assert verdict == ProbeVerdict(notes=("the check docs passes on broken code: it checks nothing",))
 
 
 def test_what_was_red_before_proves_nothing(checkout: Path, objects: Objects, tmp_path: Path) -> None:
@@ -177,8 +177,8 @@ def test_a_linter_that_turned_red_does_not_speak_for_the_tests() -> None:
     verdict = judged(["lint", "test"], ["test"], checks, is_mounted=False)
     assert verdict.problem == "checks do not look at the lane: test passes on broken code"
     verdict = judged(["lint", "test"], ["test"], checks, is_mounted=True)
-    assert verdict == Verdict(notes=("the check test passes on broken code: it checks nothing",))
-    assert judged(["lint", "test"], [], checks, is_mounted=False) == Verdict()
+    assert verdict == ProbeVerdict(notes=("the check test passes on broken code: it checks nothing",))
+    assert judged(["lint", "test"], [], checks, is_mounted=False) == ProbeVerdict()
 
 
 def test_with_a_mount_at_least_one_check_must_turn_red() -> None:
@@ -211,12 +211,12 @@ def test_a_verdict_holds_as_long_as_what_steers_the_checks_is_the_same() -> None
 def test_good_verdicts_are_remembered_and_others_tried_again(tmp_path: Path) -> None:
     store = tmp_path / "state" / "probe.json"
     assert remembered(store, "a") is None
-    remember(store, "a", Verdict(notes=("said",)))
-    remember(store, "b", Verdict("a problem"))
-    assert remembered(store, "a") == Verdict(notes=("said",))
+    remember(store, "a", ProbeVerdict(notes=("said",)))
+    remember(store, "b", ProbeVerdict("a problem"))
+    assert remembered(store, "a") == ProbeVerdict(notes=("said",))
     assert remembered(store, "b") is None
-    remember(store, "c", Verdict())
+    remember(store, "c", ProbeVerdict())
     assert remembered(store, "a") is None
-    assert remembered(store, "c") == Verdict()
+    assert remembered(store, "c") == ProbeVerdict()
     store.write_text('{"for": "c", "notes": 3}', encoding="utf-8")
     assert remembered(store, "c") is None

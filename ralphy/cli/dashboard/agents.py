@@ -14,7 +14,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.run_lock import holder
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.events import AgentActivity, RunBegan, of_journal
-from ralphy.state.kept_streams import Reader, runs
+from ralphy.state.kept_streams import StreamReader, runs
 
 _MOST_LINES = 400
 
@@ -27,7 +27,7 @@ class Agents:
         self._repository = call.repository()
         self._feature = call.feature(name)
         self._journal = RunLines(self._repository)
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, StreamReader] = {}
         self._night = Night(began=0.0)
 
     def look(self, w: Workspace) -> None:

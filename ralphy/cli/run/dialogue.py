@@ -30,7 +30,7 @@ from ralphy.pipeline.steps.names import QA
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 from ralphy.pipeline.stories import over
-from ralphy.pipeline.story_changes import Change, Verb
+from ralphy.pipeline.story_changes import StoryChange, Verb
 from ralphy.processes import program_paths
 from ralphy.text.tone import FAINT, STRONG, WAITING
 
@@ -207,7 +207,7 @@ class StoryDialogue:
 
     def _redo(self, story_id: str) -> None:
         s = observe(self._w, review=False)
-        new = plan(s, Change(Verb.RESET, story_id))
+        new = plan(s, StoryChange(Verb.RESET, story_id))
         keep(self._w, s, new)
         self._output.say(new.message)
 

@@ -11,7 +11,7 @@ from ralphy.cli.run.sentences import ending, title
 from ralphy.git.commands import Repository
 from ralphy.pipeline.events import RunBegan, RunEnded, of_journal
 from ralphy.state.journal import Journal
-from ralphy.state.kept_streams import Line, Reader, Run
+from ralphy.state.kept_streams import Line, RunFolder, StreamReader
 from ralphy.text.json_coerce import text_of
 
 
@@ -33,21 +33,21 @@ class RunLines:
             elif isinstance(event, RunEnded):
                 self._ended[run] = event
 
-    def log(self, run: Run) -> RunLog:
+    def log(self, run: RunFolder) -> RunLog:
         return RunLog(self.reader(run), self)
 
-    def reader(self, run: Run) -> Reader:
+    def reader(self, run: RunFolder) -> StreamReader:
         """What reads the run's own lines, as its kind of agent prints them."""
-        return Reader(run, preset_of(self._lines.get(run.run, {}).get("agent")).log())
+        return StreamReader(run, preset_of(self._lines.get(run.run, {}).get("agent")).log())
 
-    def title(self, run: Run) -> Line:
+    def title(self, run: RunFolder) -> Line:
         """The line above a run's own."""
         begun = self._begun.get(run.run)
         facts: dict[str, Any] = {"attempt": begun.attempt, "at": begun.at, "model": begun.model} if begun else {}
         of = "/".join(filter(None, (begun.feature if begun else "", run.story or run.step)))
         return run.line("run", title(begun, of, run.run), **facts)
 
-    def ending(self, run: Run) -> Line | None:
+    def ending(self, run: RunFolder) -> Line | None:
         """The line below a run's own; None while it is going on, or if the journal does not know."""
         end = self._ended.get(run.run)
         if end is None:
@@ -60,7 +60,7 @@ class RunLines:
 class RunLog:
     """A run's lines, each once: its title first, then those of its stream, and how it ended."""
 
-    reader: Reader
+    reader: StreamReader
     journal: RunLines
     _has_title: bool = False
     _has_ended: bool = False

@@ -17,7 +17,7 @@ from ralphy.cli.status.inbox import at_gate, command_of
 from ralphy.cli.status.look import standing
 from ralphy.documents.feature_folder import Feature
 from ralphy.documents.readiness import faults
-from ralphy.engine.every_feature import Turn, exit_code_of, run_every
+from ralphy.engine.every_feature import FeatureTurn, exit_code_of, run_every
 from ralphy.engine.lane_use.open_lanes import lanes_of, require_agent_starts
 from ralphy.engine.reactor import Dialogue, Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
@@ -83,7 +83,7 @@ class Runner:
             self._call.look_again()
             return open_features(self._call)
 
-        def turn(feature: Feature, session: Session) -> Turn:
+        def turn(feature: Feature, session: Session) -> FeatureTurn:
             """One feature, until it rests; what is wrong with it holds up no other one."""
             try:
                 if feature.name not in opened:
@@ -94,8 +94,8 @@ class Runner:
                 rest = self._run(w)
             except RalphyError as error:
                 tell(self._call, held_up(feature, error))
-                return Turn(Halt(str(error), error.exit_code), session, has_acted=False)
-            return Turn(rest, w.session, has_acted=narrator.acts > before)
+                return FeatureTurn(Halt(str(error), error.exit_code), session, has_acted=False)
+            return FeatureTurn(rest, w.session, has_acted=narrator.acts > before)
 
         def work() -> int:
             with Lock(checkout.repository.checkout_dir / "lock", "loop"), self.live:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ralphy.cli.options import Invocation
-from ralphy.cli.setup.findings import Finding, Place, fail, of_error, warn
+from ralphy.cli.setup.findings import DoctorFinding, Place, fail, of_error, warn
 from ralphy.config.load import with_stack
 from ralphy.detect.stack import detect, example_check
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
@@ -30,7 +30,7 @@ def workspace_of(place: Place) -> AbstractContextManager[tuple[Workspace, Path]]
     return without_feature(place.repository, place.config, with_stack(place.config, stack.checks), place.env)
 
 
-def checks_known(place: Place) -> Finding:
+def checks_known(place: Place) -> DoctorFinding:
     """The checks, and whether their programs are there; what an earlier command may still create is no fault."""
     with workspace_of(place) as (w, _):
         checks, lacking = w.checks, list(missing(w))
@@ -38,7 +38,7 @@ def checks_known(place: Place) -> Finding:
         example = check_line(example_check(detect(place.repository.root, prefer=place.config.stack.language).language))
         return warn("none detected: stories land unverified", f"add a line to .ralphy/config.yaml, such as: {example}")
     if not lacking:
-        return Finding("; ".join(f"{check.name}: {check.run}" for check in checks))
+        return DoctorFinding("; ".join(f"{check.name}: {check.run}" for check in checks))
     reasons = "; ".join(one.why for one in lacking)
     if all(one.may_come for one in lacking):
         return warn(f"{reasons} (yet)", "nothing, if `setup` or an earlier check creates it")
@@ -46,7 +46,7 @@ def checks_known(place: Place) -> Finding:
                 ".ralphy/config.yaml")  # fmt: skip
 
 
-def checks_run(call: Invocation) -> Iterator[tuple[str, Finding]]:
+def checks_run(call: Invocation) -> Iterator[tuple[str, DoctorFinding]]:
     """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
     repository = call.repository()
     head = head_of(repository)
@@ -64,14 +64,14 @@ def checks_run(call: Invocation) -> Iterator[tuple[str, Finding]]:
             yield from ((f"run {result.name}", _of_run(result)) for result in results)
             if any(result.is_green for result in results):
                 require_real_checks(w, tree, results)
-                yield "probe", Finding("the checks catch broken code")
+                yield "probe", DoctorFinding("the checks catch broken code")
     except (RalphyError, OSError) as error:
         yield "checks", of_error(error)
 
 
-def _of_run(result: CheckResult) -> Finding:
+def _of_run(result: CheckResult) -> DoctorFinding:
     if result.is_green:
-        return Finding(f"green in {result.seconds:.1f} s: {result.run}")
+        return DoctorFinding(f"green in {result.seconds:.1f} s: {result.run}")
     end = "".join(f"\n{'':<17}{line}" for line in result.output.strip().splitlines()[-_MOST_LINES:])
     fix = "in a new clone, install the dependencies first; else make it green, or: ralphy loop --accept-red"
     return fail(f"{result.failure()}{end}", fix)

@@ -11,7 +11,7 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.setup import environment, programs
 from ralphy.cli.setup.checks import checks_run
-from ralphy.cli.setup.findings import Finding, Place, State, findings, of_error
+from ralphy.cli.setup.findings import DoctorFinding, Health, Place, findings, of_error
 from ralphy.cli.setup.hindrances import hindrances
 from ralphy.config.values import Config
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
@@ -31,9 +31,9 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     """
     named_findings = [(name, _repaired(one) if fix else one) for name, one in _all_findings(call)]
     states = {name: one.state for name, one in named_findings}
-    if checks and states.get("lock") is not State.WARN and State.FAIL not in states.values():
+    if checks and states.get("lock") is not Health.WARN and Health.FAIL not in states.values():
         named_findings += checks_run(call)
-    problems, warnings = (sum(one.state is state for _, one in named_findings) for state in (State.FAIL, State.WARN))
+    problems, warnings = (sum(one.state is state for _, one in named_findings) for state in (Health.FAIL, Health.WARN))
     lines = [line for name, one in named_findings for line in _lines(name, one)]
     total = f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"
     rows = [
@@ -43,12 +43,12 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
 
 
-def _repaired(finding: Finding) -> Finding:
+def _repaired(finding: DoctorFinding) -> DoctorFinding:
     """The finding after its fix, where that is safe; else as it is."""
     if finding.repair is None:
         return finding
     try:
-        return Finding(f"fixed: {finding.repair()}")
+        return DoctorFinding(f"fixed: {finding.repair()}")
     except (RalphyError, OSError) as error:
         return replace(finding, message=f"{finding.message}; not fixed: {error}")
 
@@ -57,13 +57,13 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _lines(name: str, finding: Finding) -> Iterator[str]:
+def _lines(name: str, finding: DoctorFinding) -> Iterator[str]:
     yield f"{finding.state.value:<5} {name:<10} {finding.message}"
     if finding.fix:
         yield f"{'':<16} fix: {finding.fix}"
 
 
-def _all_findings(call: Invocation) -> Iterator[tuple[str, Finding]]:
+def _all_findings(call: Invocation) -> Iterator[tuple[str, DoctorFinding]]:
     yield from programs.programs(os.environ, root_around(str(call.directory)))
     try:
         repository = call.repository()

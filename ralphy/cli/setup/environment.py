@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from ralphy.cli.setup.findings import Finding, Look, Place, fail, warn
+from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Place, fail, warn
 from ralphy.documents.feature_folder import listed
 from ralphy.engine.wakeups import Wakeups
 from ralphy.git.commands import GitError
@@ -28,13 +28,13 @@ _MEGABYTE = 1024 * 1024
 _REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|fakeowner|grpcfuse")
 
 
-def _git_programs(place: Place) -> Finding:
+def _git_programs(place: Place) -> DoctorFinding:
     """A run refuses to begin where git would run a program that an agent can change."""
     require_programs_outside(place.repository)
-    return Finding("none")
+    return DoctorFinding("none")
 
 
-def _prompts(place: Place) -> Finding:
+def _prompts(place: Place) -> DoctorFinding:
     """Those that are the project's own, of the repository and of each feature."""
     root = place.repository.root
     features = listed(root, place.config.project.features_dir)
@@ -43,27 +43,27 @@ def _prompts(place: Place) -> Finding:
     problems = [text.replace(f"{root}/", "") for path, step in own.items() for text in doubts(path, step)]
     if problems:
         return warn("; ".join(problems), 'edit it (`{% include "_report.md.j2" %}` is the report), or delete it')
-    return Finding(f"{len(own)} of the project's own" if own else "the built-in ones")
+    return DoctorFinding(f"{len(own)} of the project's own" if own else "the built-in ones")
 
 
-def _writable(place: Place) -> Finding:
+def _writable(place: Place) -> DoctorFinding:
     for folder in (place.repository.root, place.repository.common_dir):
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(b"x")
         except OSError as error:
             return fail(f"{folder}: {error.strerror}", f"chown -R $(id -un) {folder}, or free some space")
-    return Finding(str(place.repository.root))
+    return DoctorFinding(str(place.repository.root))
 
 
-def _watching(place: Place) -> Finding:
+def _watching(place: Place) -> DoctorFinding:
     """Does a change of a file really arrive? A container's or a network's file system may keep it to itself."""
     with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=place.repository.git_dir) as folder:
         seconds = _seconds_to_notice(Path(folder))
     if seconds is None:
         return warn("file changes are not reported here; Ralphy polls every 5 s",
                     "export WATCHFILES_FORCE_POLLING=1, or sysctl fs.inotify.max_user_watches=524288")  # fmt: skip
-    return Finding(f"works ({seconds * 1000:.0f} ms)")
+    return DoctorFinding(f"works ({seconds * 1000:.0f} ms)")
 
 
 def _seconds_to_notice(folder: Path) -> float | None:
@@ -80,10 +80,10 @@ def _seconds_to_notice(folder: Path) -> float | None:
     return None
 
 
-def _file_system(place: Place) -> Finding:
+def _file_system(place: Place) -> DoctorFinding:
     kind = kind_of_mount(place.repository.root)
     if not _REMOTE_FILES.search(kind):
-        return Finding(f"file system {kind}, which reports changes" if kind else "unknown file system")
+        return DoctorFinding(f"file system {kind}, which reports changes" if kind else "unknown file system")
     return warn(f"{kind}: changes made on another machine or outside the container are not reported",
                 "export WATCHFILES_FORCE_POLLING=1; without it, 5 s delay")  # fmt: skip
 
@@ -98,14 +98,14 @@ def kind_of_mount(path: Path) -> str:
     return kind
 
 
-def _disk(place: Place) -> Finding:
+def _disk(place: Place) -> DoctorFinding:
     free = shutil.disk_usage(place.repository.common_dir).free // _MEGABYTE
     if free >= 1024:
-        return Finding(f"{free // 1024} GB free")
+        return DoctorFinding(f"{free // 1024} GB free")
     return (fail if free < 100 else warn)(f"{free} MB free", "free some space: a night needs about 1 GB")
 
 
-def _clock(place: Place) -> Finding:
+def _clock(place: Place) -> DoctorFinding:
     """Is the clock right, and is it that of the files? What comes first at a gate is told by the times of files."""
     try:
         newest = float(place.repository.text("log", "-1", "--format=%ct", "HEAD"))
@@ -119,38 +119,38 @@ def _clock(place: Place) -> Finding:
     if newest > time.time() + _AHEAD_S:
         return warn(f"the newest commit is {span(newest - time.time())} in the future",
                     "if this machine's clock is wrong: timedatectl set-ntp true")  # fmt: skip
-    return Finding(time.strftime("%Y-%m-%d %H:%M:%S %Z"))
+    return DoctorFinding(time.strftime("%Y-%m-%d %H:%M:%S %Z"))
 
 
-def _sleep(place: Place) -> Finding:
+def _sleep(place: Place) -> DoctorFinding:
     """Can idle sleep be held off? A machine without a battery seldom sleeps."""
     awake = KeepAwake(place.env, str(place.repository.root))
     is_held = awake.hold("doctor")
     awake.close()
     if is_held:
-        return Finding(f"{awake.program} holds off idle sleep while there is work")
+        return DoctorFinding(f"{awake.program} holds off idle sleep while there is work")
     if not hasattr(psutil, "sensors_battery") or psutil.sensors_battery() is None:
-        return Finding(f"no battery: idle sleep is unlikely, and not held off ({awake.why_not})")
+        return DoctorFinding(f"no battery: idle sleep is unlikely, and not held off ({awake.why_not})")
     return warn(f"idle sleep cannot be held off: {awake.why_not}",
                 "turn off automatic suspend in the power settings, for the night")  # fmt: skip
 
 
-def _lock(place: Place) -> Finding:
+def _lock(place: Place) -> DoctorFinding:
     note = holder(place.repository.checkout_dir / "lock")
     if not note:
-        return Finding("no Ralphy runs in this checkout")
+        return DoctorFinding("no Ralphy runs in this checkout")
     return warn(f"pid {note.get('pid')} on {note.get('host', '?')} is running here: {note.get('purpose', '?')}",
                 "wait for it, or: ralphy abort")  # fmt: skip
 
 
 LOOKS = (
-    Look("git filters", _git_programs),
-    Look("prompts", _prompts),
-    Look("writing", _writable),
-    Look("file watching", _watching, fix="see writing, above"),
-    Look("files", _file_system),
-    Look("disk", _disk),
-    Look("clock", _clock),
-    Look("sleep", _sleep),
-    Look("lock", _lock),
+    DoctorCheck("git filters", _git_programs),
+    DoctorCheck("prompts", _prompts),
+    DoctorCheck("writing", _writable),
+    DoctorCheck("file watching", _watching, fix="see writing, above"),
+    DoctorCheck("files", _file_system),
+    DoctorCheck("disk", _disk),
+    DoctorCheck("clock", _clock),
+    DoctorCheck("sleep", _sleep),
+    DoctorCheck("lock", _lock),
 )

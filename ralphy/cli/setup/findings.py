@@ -14,14 +14,14 @@ from ralphy.errors import RalphyError
 from ralphy.git.commands import Repository
 
 
-class State(Enum):
+class Health(Enum):
     OK = "ok"
     WARN = "warn"
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """ok, warn (it works, but …) or fail (nothing will work); `fix` is the exact thing to do, "" when all is well.
 
     `repair` does it and says what it did, where that is safe: it replaces nothing of a person's.
@@ -29,7 +29,7 @@ class Finding:
 
     message: str
     fix: str = ""
-    state: State = State.OK
+    state: Health = Health.OK
     repair: Callable[[], str] | None = None
 
 
@@ -44,24 +44,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DoctorCheck:
     """`on_error` is what an error of the look is, None if that is left to another one; `fix` stands for its hint."""
 
     name: str
-    find: Callable[[Place], Finding | None]
-    on_error: State | None = State.FAIL
+    find: Callable[[Place], DoctorFinding | None]
+    on_error: Health | None = Health.FAIL
     fix: str = ""
     needs_settings: bool = False
 
 
-def findings(looks: Sequence[Look], place: Place) -> Iterator[tuple[str, Finding]]:
+def findings(looks: Sequence[DoctorCheck], place: Place) -> Iterator[tuple[str, DoctorFinding]]:
     """What each look finds, by its name."""
     for look in looks:
         if finding := _finding_of(look, place):
             yield look.name, finding
 
 
-def _finding_of(look: Look, place: Place) -> Finding | None:
+def _finding_of(look: DoctorCheck, place: Place) -> DoctorFinding | None:
     if look.needs_settings and not place.has_settings:  # of which the finding "settings" tells
         return None
     try:
@@ -70,13 +70,13 @@ def _finding_of(look: Look, place: Place) -> Finding | None:
         return of_error(error, look.on_error, look.fix) if look.on_error else None
 
 
-def of_error(error: RalphyError | OSError, state: State = State.FAIL, fix: str = "") -> Finding:
-    return Finding(str(error), getattr(error, "hint", "") or fix, state)
+def of_error(error: RalphyError | OSError, state: Health = Health.FAIL, fix: str = "") -> DoctorFinding:
+    return DoctorFinding(str(error), getattr(error, "hint", "") or fix, state)
 
 
-def warn(message: str, fix: str) -> Finding:
-    return Finding(message, fix, State.WARN)
+def warn(message: str, fix: str) -> DoctorFinding:
+    return DoctorFinding(message, fix, Health.WARN)
 
 
-def fail(message: str, fix: str) -> Finding:
-    return Finding(message, fix, State.FAIL)
+def fail(message: str, fix: str) -> DoctorFinding:
+    return DoctorFinding(message, fix, Health.FAIL)

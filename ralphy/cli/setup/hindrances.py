@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from ralphy.cli.setup.findings import Finding, Look, Place, fail, findings, warn
+from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Place, fail, findings, warn
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import base_branch
 from ralphy.files.tree_walk import walk
@@ -28,19 +28,21 @@ _COMMITLINT = (":(top,glob)commitlint.config.*", ":(top,glob).commitlintrc*", ":
 _SCOPES = re.compile(r"^x-oauth-scopes:(.*)$", re.I | re.M)
 
 
-def hindrances(place: Place) -> Iterator[tuple[str, Finding]]:
+def hindrances(place: Place) -> Iterator[tuple[str, DoctorFinding]]:
     """A finding for each hindrance, or one that says that there is none."""
     named_findings = list(findings(_LOOKS, place))
-    yield from named_findings or [("hindrances", Finding("no ignore rule, hook, checkout or owner stands in the way"))]
+    yield from named_findings or [
+        ("hindrances", DoctorFinding("no ignore rule, hook, checkout or owner stands in the way"))
+    ]
 
 
-def _branch(place: Place) -> Finding | None:
+def _branch(place: Place) -> DoctorFinding | None:
     prefix = place.config.git.branch_prefix
     name = git.branch_in_the_way(place.repository, f"{prefix}doctor") if "/" in prefix else ""
     return fail(f"the branch {name} leaves no room for {prefix}NAME", f"git branch -m {name} NEW") if name else None
 
 
-def _ignored(place: Place) -> Finding | None:
+def _ignored(place: Place) -> DoctorFinding | None:
     at = f"{place.config.project.features_dir}/a-feature/prd.json"
     try:
         rule = place.repository.text("check-ignore", "-v", "--", at).partition("\t")[0]
@@ -50,7 +52,7 @@ def _ignored(place: Place) -> Finding | None:
                 "remove that rule: features are committed")  # fmt: skip
 
 
-def _commit_message(place: Place) -> Finding | None:
+def _commit_message(place: Place) -> DoctorFinding | None:
     """Ralphy runs no commit-msg hook; a rule for messages is met, or not, when the branch is pushed or merged."""
     hook = _hooks(place) / "commit-msg"
     rules = place.repository.text("ls-files", "--", *_COMMITLINT).split("\n")[0] or (
@@ -62,7 +64,7 @@ def _commit_message(place: Place) -> Finding | None:
                 f"see that they accept: {_SUBJECT}")  # fmt: skip
 
 
-def _hooks_gone(place: Place) -> Finding | None:
+def _hooks_gone(place: Place) -> DoctorFinding | None:
     folder = _hooks(place)
     dead = sorted(path.name for path in folder.glob("*") if path.is_symlink() and not path.exists())
     is_there = folder.is_dir() or folder == place.repository.common_dir / "hooks"
@@ -72,21 +74,21 @@ def _hooks_gone(place: Place) -> Finding | None:
     return warn(f"the folder of hooks {folder} {what}", "install them again (npm install, husky, pre-commit install)")
 
 
-def _sparse(place: Place) -> Finding | None:
+def _sparse(place: Place) -> DoctorFinding | None:
     if place.repository.text("config", "--type=bool", "--default=false", "--get", "core.sparseCheckout") != "true":
         return None
     return warn("a sparse checkout: lanes have all files, and the checkout shows what you chose",
                 f"git sparse-checkout add {place.config.project.features_dir}")  # fmt: skip
 
 
-def _untracked(place: Place) -> Finding | None:
+def _untracked(place: Place) -> DoctorFinding | None:
     if place.repository.text("config", "--default=normal", "--get", "status.showUntrackedFiles") not in ("no", "false"):
         return None
     return warn("status.showUntrackedFiles is no: `git status` hides a new PRD.md",
                 "git config status.showUntrackedFiles normal")  # fmt: skip
 
 
-def _base_behind(place: Place) -> Finding | None:
+def _base_behind(place: Place) -> DoctorFinding | None:
     base = base_branch(place.repository, place.config)
     here, there = (git.resolve(place.repository, f"refs/{where}/{base}") for where in ("heads", "remotes/origin"))
     number = place.repository.text("rev-list", "--count", f"{here}..{there}") if base and here and there else "0"
@@ -96,7 +98,7 @@ def _base_behind(place: Place) -> Finding | None:
     return warn(f"{base} lacks {number} of the commits of origin/{base}, and a new feature begins at it", how)
 
 
-def _owners(place: Place) -> Finding | None:
+def _owners(place: Place) -> DoctorFinding | None:
     """Files of another user (root, after a sudo), which Ralphy could not replace."""
     root, owner = place.repository.root, place.repository.root.stat().st_uid
     foreign = [entry.path for entry in islice(walk(root), _MOST_FILES) if entry.stat.st_uid != owner]
@@ -106,7 +108,7 @@ def _owners(place: Place) -> Finding | None:
                 f"sudo chown -R $(id -un) {root}")  # fmt: skip
 
 
-def _large_files(place: Place) -> Finding | None:
+def _large_files(place: Place) -> DoctorFinding | None:
     paths = [
         os.fsdecode(path) for path in place.repository.run("ls-files", "-z", "--", ":(attr:filter=lfs)").split(b"\0")
     ]
@@ -116,7 +118,7 @@ def _large_files(place: Place) -> Finding | None:
                 "install git-lfs, then: git lfs install && git lfs pull")  # fmt: skip
 
 
-def _workflow_scope(place: Place) -> Finding | None:
+def _workflow_scope(place: Place) -> DoctorFinding | None:
     """GitHub refuses a push that changes workflows, by https with a token that lacks the scope."""
     workflows, target = (
         place.repository.root / ".github" / "workflows",
@@ -141,7 +143,7 @@ def _hooks(place: Place) -> Path:
 
 # Of a repository that cannot be read, others tell.
 _LOOKS = tuple(
-    Look(name, look, on_error=None)
+    DoctorCheck(name, look, on_error=None)
     for name, look in (
         ("branches", _branch),
         ("ignored", _ignored),

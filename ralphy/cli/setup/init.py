@@ -18,7 +18,7 @@ from ralphy.files.atomic import read_regular, replace_file
 from ralphy.git.commands import Repository, require_plain_rules
 from ralphy.scaffold import writer
 from ralphy.scaffold.config_template import check_lines, config_text
-from ralphy.scaffold.writer import Change, ChangeKind
+from ralphy.scaffold.writer import ChangeKind, FileToWrite
 
 CONFIG = ".ralphy/config.yaml"
 _COMMIT = "git commit -m 'chore: set up Ralphy'"
@@ -67,13 +67,13 @@ def _detected(stack: StackReport) -> list[str]:
     return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in stack.evidence)]
 
 
-def planned(root: Path, config: Config, stack: StackReport, *, with_ci: bool = False) -> list[Change]:
+def planned(root: Path, config: Config, stack: StackReport, *, with_ci: bool = False) -> list[FileToWrite]:
     """What `ralphy init` does to a repository with this stack."""
     return writer.plan(root, language=stack.language, checks=stack.checks, features_dir=config.project.features_dir,
                        with_ci=with_ci, example=example_check(stack.language), setup=stack.setup)  # fmt: skip
 
 
-def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
+def _mixed(repository: Repository, changes: Sequence[FileToWrite]) -> dict[str, str]:
     """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
     added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
     if added_to:
@@ -82,7 +82,7 @@ def _mixed(repository: Repository, changes: Sequence[Change]) -> dict[str, str]:
     return {path: line[:2] for path, line in status_lines.items() if line}
 
 
-def _commit_all(changes: Sequence[Change], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
+def _commit_all(changes: Sequence[FileToWrite], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
     """How to have the settings on every branch."""
     new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)

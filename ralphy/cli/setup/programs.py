@@ -14,7 +14,7 @@ from ralphy.agents.claude.versions import INSTALL, NAMES, why_untested
 from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
 from ralphy.agents.presets import preset_of
 from ralphy.cli.setup.checks import checks_known, workspace_of
-from ralphy.cli.setup.findings import Finding, Look, Place, State, fail, warn
+from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Health, Place, fail, warn
 from ralphy.cli.setup.init import planned
 from ralphy.detect.stack import detect
 from ralphy.engine.lane_use.open_lanes import require_agent_starts
@@ -38,9 +38,9 @@ LEAST_GIT = (2, 36)  # core.fsync came with it
 _ANSWER_S = 10.0
 
 
-def programs(env: Mapping[str, str], root: str) -> Iterator[tuple[str, Finding]]:
+def programs(env: Mapping[str, str], root: str) -> Iterator[tuple[str, DoctorFinding]]:
     """What can be said without a repository; `root` is the checkout around, "" for none."""
-    yield "python", Finding(f"{sys.version.split()[0]} ({sys.executable})")
+    yield "python", DoctorFinding(f"{sys.version.split()[0]} ({sys.executable})")
     yield "git", _git(env, root)
     yield "make", _make(env)
     yield "ralphy", _own_command(env)
@@ -58,7 +58,7 @@ def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[i
     return answer.returncode, redacted_line(text, env)
 
 
-def _git(env: Mapping[str, str], root: str) -> Finding:
+def _git(env: Mapping[str, str], root: str) -> DoctorFinding:
     path = find(GIT, env, root)
     if path is None:
         return fail("git is not on PATH", "install git")
@@ -68,16 +68,16 @@ def _git(env: Mapping[str, str], root: str) -> Finding:
         return fail(f"git --version: {text}", "install git again")
     if (int(match[1]), int(match[2])) < LEAST_GIT:
         return fail(f"{text} is too old", f"install git {'.'.join(map(str, LEAST_GIT))} or later")
-    return Finding(text)
+    return DoctorFinding(text)
 
 
-def _make(env: Mapping[str, str]) -> Finding:
+def _make(env: Mapping[str, str]) -> DoctorFinding:
     if path := shutil.which("make", path=env.get("PATH")):
-        return Finding(path)
+        return DoctorFinding(path)
     return warn("make is not on PATH: use `ralphy loop` instead of `make loop`", "install GNU make")
 
 
-def _own_command(env: Mapping[str, str]) -> Finding:
+def _own_command(env: Mapping[str, str]) -> DoctorFinding:
     """Is the `ralphy` that make and scripts find this one? Another tool has a command of that name."""
     scripts = Path(sysconfig.get_path("scripts"))
     first = shutil.which("ralphy", path=env.get("PATH"))
@@ -85,27 +85,27 @@ def _own_command(env: Mapping[str, str]) -> Finding:
     if first is None:
         return warn("not on PATH: `make loop` will not find it", fix)
     if (scripts / "ralphy").exists() and Path(first).samefile(scripts / "ralphy"):
-        return Finding(first)
+        return DoctorFinding(first)
     is_ours = b"ralphy.__main__" in read_safely(first, 4096)
     what = "another installation of Ralphy" if is_ours else "another tool called `ralphy`"
     return warn(f"{what} is first on PATH: {first}", fix)
 
 
-def _repository(place: Place) -> Finding:
+def _repository(place: Place) -> DoctorFinding:
     require_commit(place.repository)
-    return Finding(str(place.repository.root))
+    return DoctorFinding(str(place.repository.root))
 
 
-def _set_up(place: Place) -> Finding:
+def _set_up(place: Place) -> DoctorFinding:
     """Whether the repository is set up, with this version's schemas for editors."""
     root = place.repository.root
     if not (root / ".ralphy" / "config.yaml").exists():
         problem = "no .ralphy/config.yaml: defaults and detected checks are used"
-        return Finding(problem, "ralphy init", State.WARN, lambda: "; ".join(_initialised(place)))
+        return DoctorFinding(problem, "ralphy init", Health.WARN, lambda: "; ".join(_initialised(place)))
     if stale := stale_schemas(root):
         problem = f"of another version of Ralphy: {', '.join(stale)}"
-        return Finding(problem, "ralphy doctor --fix", State.WARN, lambda: "; ".join(write_schemas(root)))
-    return Finding(".ralphy/config.yaml is there")
+        return DoctorFinding(problem, "ralphy doctor --fix", Health.WARN, lambda: "; ".join(write_schemas(root)))
+    return DoctorFinding(".ralphy/config.yaml is there")
 
 
 def _initialised(place: Place) -> list[str]:
@@ -113,26 +113,26 @@ def _initialised(place: Place) -> list[str]:
     return apply(planned(root, config, detect(root, prefer=config.stack.language)))
 
 
-def _identity(place: Place) -> Finding:
+def _identity(place: Place) -> DoctorFinding:
     who = identity_of(place.repository)
     if who == NOBODY:
         fix = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
         return warn(f"git has no user name or email: commits would be by {NOBODY}", fix)
-    return Finding(who)
+    return DoctorFinding(who)
 
 
-def _signing(place: Place) -> Finding:
+def _signing(place: Place) -> DoctorFinding:
     """Are commits signed, and can they be while nobody is there?"""
     if not signs_commits(place.repository):
-        return Finding("commit.gpgsign is off: commits are not signed")
+        return DoctorFinding("commit.gpgsign is off: commits are not signed")
     if place.config.git.sign == "off":
         return warn("commit.gpgsign is on, but Ralphy's commits are not signed: git.sign is off",
                     "ralphy config set git.sign auto")  # fmt: skip
     require_signer(place.repository, identity_of(place.repository))
-    return Finding(f"commits are signed ({format_of(place.repository)})")
+    return DoctorFinding(f"commits are signed ({format_of(place.repository)})")
 
 
-def _agent(place: Place) -> Finding:
+def _agent(place: Place) -> DoctorFinding:
     program = place.config.agent.command[0]
     path = program_at(program, place.repository.root, place.env)
     if path is None:
@@ -140,7 +140,7 @@ def _agent(place: Place) -> Finding:
         fix = chosen.install if program == chosen.command[0] else INSTALL_PROGRAM
         return fail(f"{program} is not on PATH", f"{fix}; or try it free: {FREE_TRY}")
     if own := _in_the_checkout(place, path):
-        return Finding(f"{path}: not started, because {own} is in the repository")
+        return DoctorFinding(f"{path}: not started, because {own} is in the repository")
     code, text = _answer((*place.config.agent.command, "--version"), Path("/"), _outside(place))
     if code:
         return fail(f"{program} --version: {text or f'exit {code}'}", f"fix or reinstall {path}")
@@ -150,20 +150,20 @@ def _agent(place: Place) -> Finding:
                     "IS_SANDBOX=1")  # fmt: skip
     if why := why_untested(text):
         return warn(f"{why} ({path})", f"if a run misbehaves: {INSTALL}")
-    return Finding(f"{text} ({path}){f'; tested with {NAMES}' if is_claude else ''}")
+    return DoctorFinding(f"{text} ({path}){f'; tested with {NAMES}' if is_claude else ''}")
 
 
-def _login(place: Place) -> Finding | None:
+def _login(place: Place) -> DoctorFinding | None:
     """Does the agent's program say that it is logged in? It asks nobody, and costs nothing."""
     own = preset_of(place.config.agent.preset)
     path = program_at(own.command[0], place.repository.root, place.env) if own.asks_login else None
     if place.config.agent.command != own.command or not path or _in_the_checkout(place, path):
         return None
     if key := next((name for name in own.keys if place.env.get(name)), ""):
-        return Finding(f"by {key}")
+        return DoctorFinding(f"by {key}")
     code, text = _answer((str(path), *own.asks_login), Path("/"), _outside(place))
     if code == 0:
-        return Finding("logged in")
+        return DoctorFinding("logged in")
     why = "not logged in" if text.startswith("{") else text or f"exit {code}"  # the answer is a record of its login
     asked = " ".join((own.command[0], *own.asks_login))
     return warn(f"{asked}: {why}", f"run {own.command[0]} once and log in; or {own.login}")
@@ -181,20 +181,20 @@ def _in_the_checkout(place: Place, program: Path) -> str:
     return next((word for word, path in words if path.exists() and lies_in(str(path), str(root))), "")
 
 
-def _sandbox(place: Place) -> Finding:
+def _sandbox(place: Place) -> DoctorFinding:
     """The sandbox around the agent; its absence is a fault only where it is asked for. strict is tried as a loop would
     start it."""
     if place.config.safety.level == "strict":
         with workspace_of(place) as (w, _):
             require_agent_starts(w)
-        return Finding(f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
+        return DoctorFinding(f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
     finding = _open_sandbox(place)
-    if finding.state is State.WARN and place.config.acceptance.tests == SEALED:
+    if finding.state is Health.WARN and place.config.acceptance.tests == SEALED:
         return fail(f"{finding.message}; acceptance.tests: sealed needs a sandbox", finding.fix)
     return finding
 
 
-def _open_sandbox(place: Place) -> Finding:
+def _open_sandbox(place: Place) -> DoctorFinding:
     safety = place.config.safety
     if safety.level == "minimal":
         return warn("safety.level is minimal: no sandbox", "set safety.level: moderate")
@@ -203,7 +203,7 @@ def _open_sandbox(place: Place) -> Finding:
     program = find_bwrap(place.env, place.repository.root)
     why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
     if not why:
-        return Finding(f"{safety.level}: {program}{_unfiltered()}")
+        return DoctorFinding(f"{safety.level}: {program}{_unfiltered()}")
     return fail(why, fix) if safety.sandbox == "bwrap" else warn(f"{why}: {AS_YOU}", fix)
 
 
@@ -213,41 +213,43 @@ def _unfiltered() -> str:
     return "" if is_filtered(machine) else f", without a system call filter (none for {machine})"
 
 
-def _remote(place: Place) -> Finding:
+def _remote(place: Place) -> DoctorFinding:
     if not place.repository.text("remote"):
         return warn("none: the result will be the branch and PR.md", "(optional) git remote add origin URL")
     root, env = place.repository.root, place.repository.env
     target = remote(root, env=env)
     if has_commit := bool(head_of(place.repository)):
         try_push(root, target, f"{place.config.git.branch_prefix}doctor", env=env, timeout_s=_ANSWER_S)
-    return Finding(f"{target.name}: {redacted_line(target.url, place.env)}{', push allowed' if has_commit else ''}")
+    return DoctorFinding(
+        f"{target.name}: {redacted_line(target.url, place.env)}{', push allowed' if has_commit else ''}"
+    )
 
 
-def _pull_requests(place: Place) -> Finding:
+def _pull_requests(place: Place) -> DoctorFinding:
     env = place.repository.env
     try:
         target = remote(place.repository.root, env=env)
     except RalphyError:
-        return Finding("not needed without a remote")
+        return DoctorFinding("not needed without a remote")
     if not target.slug:
-        return Finding("not needed: the remote is not on GitHub; Ralphy pushes the branch and writes PR.md")
+        return DoctorFinding("not needed: the remote is not on GitHub; Ralphy pushes the branch and writes PR.md")
     why_not = GitHub(target, env, timeout_s=_ANSWER_S).available()
     if why_not is None:
-        return Finding(f"logged in to {target.host}")
+        return DoctorFinding(f"logged in to {target.host}")
     login = f"gh auth login --hostname {target.host}"
     return warn(f"cannot open pull requests: {why_not}",
                 login if find(GH, env) else "install gh (https://cli.github.com)")  # fmt: skip
 
 
 LOOKS = (
-    Look("repository", _repository),
-    Look("set up", _set_up),
-    Look("identity", _identity),
-    Look("signing", _signing),
-    Look("agent", _agent, needs_settings=True),
-    Look("login", _login),
-    Look("sandbox", _sandbox, fix="set safety.level: moderate", needs_settings=True),
-    Look("checks", checks_known, fix="name them under checks: in .ralphy/config.yaml", needs_settings=True),
-    Look("remote", _remote, on_error=State.WARN),
-    Look("gh", _pull_requests),
+    DoctorCheck("repository", _repository),
+    DoctorCheck("set up", _set_up),
+    DoctorCheck("identity", _identity),
+    DoctorCheck("signing", _signing),
+    DoctorCheck("agent", _agent, needs_settings=True),
+    DoctorCheck("login", _login),
+    DoctorCheck("sandbox", _sandbox, fix="set safety.level: moderate", needs_settings=True),
+    DoctorCheck("checks", checks_known, fix="name them under checks: in .ralphy/config.yaml", needs_settings=True),
+    DoctorCheck("remote", _remote, on_error=Health.WARN),
+    DoctorCheck("gh", _pull_requests),
 )

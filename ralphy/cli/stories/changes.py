@@ -9,7 +9,7 @@ from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.git.run_lock import Held
-from ralphy.pipeline.story_changes import Change, Changed
+from ralphy.pipeline.story_changes import Changed, StoryChange
 
 Say = Callable[[Workspace, Changed], None]
 _MEANWHILE = ("for a new story, another order or other words edit prd.json: Ralphy takes that at its next decision; "
@@ -17,7 +17,7 @@ _MEANWHILE = ("for a new story, another order or other words edit prd.json: Ralp
 
 
 def change_stories(
-    call: Invocation, feature: str | None, change: Change, purpose: str, say: Say, *, review: bool = True
+    call: Invocation, feature: str | None, change: StoryChange, purpose: str, say: Say, *, review: bool = True
 ) -> int:
     """Make the change and `say` it. Where another Ralphy works, the error says what can be done meanwhile."""
     try:

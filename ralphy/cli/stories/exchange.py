@@ -14,7 +14,7 @@ from ralphy.documents.prd_rules import rendered
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.formats import FORMATS, read
 from ralphy.exchange.issues import plan_of
-from ralphy.exchange.plan import Plan
+from ralphy.exchange.plan import ImportPlan
 from ralphy.exchange.structured import prd_of
 from ralphy.files.atomic import replace_file
 from ralphy.files.safe_open import read_bounded
@@ -65,7 +65,7 @@ def import_(
                               stories=plan.stories, left_out=plan.left_out)  # fmt: skip
 
 
-def _of_issues(source: IssueSource, label: str) -> Plan:
+def _of_issues(source: IssueSource, label: str) -> ImportPlan:
     issues, is_cut = read_issues(source, label, os.environ)
     plan = plan_of(issues, source.slug)
     if is_cut:
@@ -73,7 +73,7 @@ def _of_issues(source: IssueSource, label: str) -> Plan:
     return plan
 
 
-def _require_valid(plan: Plan, source: str) -> None:
+def _require_valid(plan: ImportPlan, source: str) -> None:
     """Raises InvalidInput with what prd.json cannot hold, each with the place of its story in the other tool's file."""
     lines = []
     for problem in prd_problems(plan.document())[:MOST_SHOWN]:
@@ -99,7 +99,7 @@ def export(call: Invocation, feature: str | None, output: str | None) -> int:
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
-    text = prd_of(Plan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories], more=more))
+    text = prd_of(ImportPlan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories], more=more))
     if output is None and not call.output.as_json:
         call.output.verbatim(text)
         return 0

@@ -24,7 +24,7 @@ from ralphy.pipeline.decide import decide, waiting_gate
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
-from ralphy.pipeline.story_changes import Change, Changed, Verb
+from ralphy.pipeline.story_changes import Changed, StoryChange, Verb
 from ralphy.text.nearest import nearest
 
 
@@ -164,7 +164,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
         if step:
             message = redo_step(w, step)
         elif any(story.id == target for story in s.prd.stories):
-            new = plan(s, Change(Verb.RESET, target))
+            new = plan(s, StoryChange(Verb.RESET, target))
             keep(w, s, new)
             message = new.message
         else:
@@ -183,7 +183,7 @@ def reset(call: Invocation, feature: str | None) -> int:
     def say(_: Workspace, new: Changed) -> None:
         call.output.answer("reset", new.message, said=new.message)
 
-    return change_stories(call, feature, Change(Verb.RESET_ALL), "reset", say, review=False)
+    return change_stories(call, feature, StoryChange(Verb.RESET_ALL), "reset", say, review=False)
 
 
 @click.command("reset-circuit")

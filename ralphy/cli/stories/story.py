@@ -38,7 +38,7 @@ from ralphy.git.ledger import KeptAttempt, StoryCommit
 from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
-from ralphy.pipeline.story_changes import Change, Changed, Verb, find_story, require_dependencies
+from ralphy.pipeline.story_changes import Changed, StoryChange, Verb, find_story, require_dependencies
 from ralphy.pipeline.verification import asked_of, verified_by
 
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
@@ -184,7 +184,7 @@ def add(
     """Add a story; `ralphy tasks create` is the same."""
     given = {"title": title, "description": description, "acceptanceCriteria": list(criteria), "priority": priority,
              "dependsOn": list(after)}  # fmt: skip
-    return _change(call, feature, Change(Verb.ADD, story_id, given=given), "story add")
+    return _change(call, feature, StoryChange(Verb.ADD, story_id, given=given), "story add")
 
 
 @story.command("start")
@@ -194,7 +194,7 @@ def add(
 def start(call: Invocation, story_id: str, feature: str | None) -> int:
     """Show a story as in_progress and make it the next one."""
     story_id, feature = named_story(call, story_id, feature)
-    return _change(call, feature, Change(Verb.START, story_id), f"story start {story_id}")
+    return _change(call, feature, StoryChange(Verb.START, story_id), f"story start {story_id}")
 
 
 @story.command("done")
@@ -223,7 +223,7 @@ def done(call: Invocation, story_id: str, feature: str | None) -> int:
 def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> int:
     """Give up a story: stories that depend on it are blocked, others continue."""
     story_id, feature = named_story(call, story_id, feature)
-    return _change(call, feature, Change(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
+    return _change(call, feature, StoryChange(Verb.FAIL, story_id, message=message), f"story fail {story_id}")
 
 
 @story.command("reset")
@@ -233,10 +233,10 @@ def fail(call: Invocation, story_id: str, feature: str | None, message: str) -> 
 def reset(call: Invocation, story_id: str, feature: str | None) -> int:
     """Make a story pending again; its commit and its kept attempts stay."""
     story_id, feature = named_story(call, story_id, feature)
-    return _change(call, feature, Change(Verb.RESET, story_id), f"story reset {story_id}")
+    return _change(call, feature, StoryChange(Verb.RESET, story_id), f"story reset {story_id}")
 
 
-def _change(call: Invocation, feature: str | None, change: Change, purpose: str) -> int:
+def _change(call: Invocation, feature: str | None, change: StoryChange, purpose: str) -> int:
     """Make the change now, or queue it while Ralphy works."""
 
     def say(w: Workspace, new: Changed) -> None:

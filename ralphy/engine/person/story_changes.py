@@ -10,11 +10,11 @@ from ralphy.engine.feature import documents, land
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.stories import canonical
-from ralphy.pipeline.story_changes import Change, Changed, changed
+from ralphy.pipeline.story_changes import Changed, StoryChange, changed
 from ralphy.text.strict_json import dump
 
 
-def plan(s: Snapshot, change: Change) -> Changed:
+def plan(s: Snapshot, change: StoryChange) -> Changed:
     """What the change makes of prd.json, checked as if it were read from the disk. Raises what speaks against it."""
     new = changed(s.prd, s.feature, change)
     if new.prd is s.prd:

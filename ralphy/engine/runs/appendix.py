@@ -12,10 +12,10 @@ from ralphy.git.ledger import commits_of
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.qa import QA
-from ralphy.pipeline.steps.step import Taken
+from ralphy.pipeline.steps.step import StepOutput
 
 
-def with_proof(w: Workspace, s: Snapshot, taken: Taken) -> Taken:
+def with_proof(w: Workspace, s: Snapshot, taken: StepOutput) -> StepOutput:
     """What is taken in, with the matrix behind these two documents; nothing where no criterion and no test is known."""
     files = dict(taken.files)
     for name in {QA.document, PR.document} & files.keys():

@@ -43,7 +43,7 @@ from ralphy.pipeline.parts import recorded
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.pr import PR
-from ralphy.pipeline.steps.step import DRAFT, Format, Handed, Step, Taken
+from ralphy.pipeline.steps.step import DRAFT, DocumentFormat, Handed, Step, StepOutput
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.strict_json import dump
 
@@ -137,7 +137,7 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
     w.say(f"the {step} agent changed code, which is not taken: {changed} (kept: git show {ref})")
 
 
-def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
+def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> StepOutput:
     """What the step makes of what was handed in. Raises InvalidInput with words for the agent."""
     step, files, drafted = step_of(d.step), dict[str, bytes](), list[Document]()
     for wanted in step.wants(s):
@@ -146,7 +146,7 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> Taken:
             raise InvalidInput(f"{wanted.name} was not handed in", hint=f"write it to {ran.outbox}")
         if data is None:
             continue
-        if wanted.format is Format.STORIES:
+        if wanted.format is DocumentFormat.STORIES:
             known = [story.id for story in s.prd.stories]
             drafted = read_stories_draft(data, wanted.name, known_ids=known)
             continue
@@ -172,13 +172,13 @@ def _schema(w: Workspace) -> str:
 
 
 # What is not a format of its own is any text.
-_CHECKS: Mapping[Format, Callable[[str, str], object]] = {
-    Format.REVIEW: parse_qa_report,
-    Format.PULL_REQUEST: lambda text, _: parse_pr_text(text),
+_CHECKS: Mapping[DocumentFormat, Callable[[str, str], object]] = {
+    DocumentFormat.REVIEW: parse_qa_report,
+    DocumentFormat.PULL_REQUEST: lambda text, _: parse_pr_text(text),
 }
 
 
-def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
+def _recorded(step: Step, s: Snapshot, taken: StepOutput) -> Prd:
     """The PRD with what the step's document was made of; remarks about the last one are answered."""
     if not step.document:
         return taken.prd
@@ -191,7 +191,7 @@ def _recorded(step: Step, s: Snapshot, taken: Taken) -> Prd:
     return prd.with_workflow(approvals=approvals)
 
 
-def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: Taken, end: dict[str, Any]) -> None:
+def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: StepOutput, end: dict[str, Any]) -> None:
     step = step_of(d.step)
     prd = recorded(made.prd, w.session.parts).with_workflow(phase=step.waiting_phase or step.phase)
     files = dict(made.files)

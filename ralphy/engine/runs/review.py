@@ -9,10 +9,10 @@ from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.qa import QA, round_of
-from ralphy.pipeline.steps.step import Taken
+from ralphy.pipeline.steps.step import StepOutput
 
 
-def reviewed(s: Snapshot, taken: Taken) -> Taken:
+def reviewed(s: Snapshot, taken: StepOutput) -> StepOutput:
     """The review as it counts. Raises InvalidInput, once, for criteria that it leaves out."""
     text = taken.files[QA.document].decode("utf-8", "replace")
     report, asked, now = parse_qa_report(text, QA.document), review.criteria_to_review(s.prd), round_of(s)

@@ -18,7 +18,7 @@ from ralphy.engine.verify.startable import require_agent
 from ralphy.engine.workspace.changes import files_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
-from ralphy.lanes.probe import Verdict, cache_key, probed, remember, remembered
+from ralphy.lanes.probe import ProbeVerdict, cache_key, probed, remember, remembered
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.tone import WAITING
 
@@ -98,7 +98,7 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
         w.say(f"{verdict.problem} ({verdict.hint})", WAITING)
 
 
-def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> Verdict:
+def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> ProbeVerdict:
     commands, asked = {check.name: check.run for check in w.checks}, list[str]()
 
     def run(broken: str) -> list[str]:

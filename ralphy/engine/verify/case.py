@@ -107,13 +107,13 @@ def source_of(w: Workspace, entry: Entry | None) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ListedFiles:
     """The files that listings name tests in; a runner in a folder of its own names the end of a path."""
 
     names: frozenset[str]
 
     @classmethod
-    def of(cls, listings: Iterable[Listing | None]) -> Places:
+    def of(cls, listings: Iterable[Listing | None]) -> ListedFiles:
         return cls(frozenset(Key.of(test).path for one in listings if one for test in one.tests) - {""})
 
     def has(self, path: str) -> bool:
@@ -197,9 +197,9 @@ class Case:
         return known_tests(self.w, self.w.code_of(self.green))
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> ListedFiles:
         """The files that the checks, once they ran, name tests in."""
-        return Places.of(listed(self.checks).values())
+        return ListedFiles.of(listed(self.checks).values())
 
     @property
     def testing(self) -> list[tuple[Check, CheckResult]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ralphy.checks.listing import FAILED, PASSED
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.hollow_trees import emptied, with_new_names
-from ralphy.engine.verify.old_tests import Edits
+from ralphy.engine.verify.old_tests import EditedTests
 from ralphy.engine.verify.own_tests import StoryTests, outcomes, passing_on
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.tests_kept import may_go
@@ -56,7 +56,7 @@ def _edited(c: Case) -> Iterator[str]:
         before = (c.before or {}).get(check.name)
         if not before or not result.listing:
             continue
-        edits = Edits.of(c, before)
+        edits = EditedTests.of(c, before)
         for test, outcome in result.listing.tests.items():
             is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, c.story.removes)
             if is_same and (edits.beside or edits.file_of(test)):

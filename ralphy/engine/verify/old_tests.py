@@ -16,7 +16,7 @@ from ralphy.checks.runner_output import failing_tests, named
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed
-from ralphy.engine.verify.case import Case, Change, Places, Verdict
+from ralphy.engine.verify.case import Case, Change, ListedFiles, Verdict
 from ralphy.engine.workspace.changes import files_of, printable
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
@@ -38,7 +38,7 @@ def old_tests_pass(c: Case) -> Verdict | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Edits:
+class EditedTests:
     """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None:
     what was not there, a conftest or a module that takes the place of one of the code). `added` are new files of tests,
     `old` and `new` the tests that are written in all."""
@@ -50,9 +50,9 @@ class Edits:
     new: Sequence[WrittenTest]
 
     @classmethod
-    def of(cls, c: Case, before: Listing) -> Edits:
+    def of(cls, c: Case, before: Listing) -> EditedTests:
         """What a story edited of the tests of a check, which told this of them before."""
-        places = Places.of([before])
+        places = ListedFiles.of([before])
         edited: dict[str, Entry] = {}
         beside: dict[str, Entry | None] = {}
         old, new = c.written
@@ -88,7 +88,7 @@ class Edits:
         return [test for test in self.old if test.path == printable(path) and (test.name, test.body) not in kept]
 
 
-def _holds_tests(change: Change, places: Places, *, holds: bool) -> bool:
+def _holds_tests(change: Change, places: ListedFiles, *, holds: bool) -> bool:
     """Do tests of the check stand in a file? Code that holds doctests is no such file."""
     if places.names:
         return places.has(change.path) and (is_test(change.path) or holds)
@@ -114,12 +114,12 @@ class _Asked:
     check: Check
     before: Listing
     gone: Sequence[str]
-    edits: Edits
+    edits: EditedTests
     beside: Mapping[str, Entry | None]
 
     @classmethod
     def of(cls, c: Case, check: Check, before: Listing) -> _Asked:
-        edits = Edits.of(c, before)
+        edits = EditedTests.of(c, before)
         gone = vanished(before, listed(c.checks), c.story.removes)
         return cls(c, check, before, gone, edits, {**edits.beside, **c.settings})
 
@@ -171,7 +171,7 @@ class _Asked:
         tests = [test for listing in listed(self.c.checks).values() for test in listing.tests]
         known = {test for listing in (self.c.before or {}).values() for test in listing.tests}
         new = {Key.of(test).short for test in tests if test not in known}
-        places = Places.of(listed(self.c.checks).values())
+        places = ListedFiles.of(listed(self.c.checks).values())
         filled = [path for path in self.edits.edited for test in tests
                   if test not in known and Key.of(test).is_at(printable(path))]  # fmt: skip
         are_fewer = len(tests) < len(known)

@@ -11,7 +11,7 @@ from ralphy.pipeline.acceptance import DOCUMENT, OFF, read_acceptance, require_k
 from ralphy.pipeline.life import is_done
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import Format, Handed, Step, Taken
+from ralphy.pipeline.steps.step import DocumentFormat, Handed, Step, StepOutput
 
 _REMARKS = "remarks"  # an input: how often the specification was sent back
 
@@ -37,10 +37,10 @@ class _Acceptance(Step):
         sent_back = sum(a.gate == names.SPEC and a.verdict == "revise" for a in s.prd.approvals)
         return {**super().inputs_now(s), **({_REMARKS: str(sent_back)} if sent_back else {})}
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         text = handed.files[self.document].decode("utf-8", "replace")
         require_known(read_acceptance(text), s.prd)
-        return Taken(handed.files, s.prd)
+        return StepOutput(handed.files, s.prd)
 
 
 ACCEPTANCE = _Acceptance(
@@ -49,7 +49,7 @@ ACCEPTANCE = _Acceptance(
     timeout="specification",
     models=lambda models: (models.specification,),
     document=DOCUMENT,
-    format=Format.TEXT,
+    format=DocumentFormat.TEXT,
     inputs=("SPEC.md", _REMARKS),
     waiting_phase="AWAITING_SPEC_VALIDATION",
 )

@@ -13,7 +13,7 @@ from ralphy.pipeline.clarifications import DOCUMENT, require_questions
 from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import Briefing, Handed, Step, Taken
+from ralphy.pipeline.steps.step import Briefing, Handed, Step, StepOutput
 
 _PRD, _SPEC = "PRD.md", "SPEC.md"
 
@@ -42,9 +42,9 @@ class _Clarify(Step):
         is_a_persons = s.digest(self.document) and made.get(self.document) != s.digest(self.document)
         return "" if is_a_persons and not revision(s, self.name) else super().why(s)
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         require_questions(handed.files[DOCUMENT].decode("utf-8", "replace"), s.most_questions)
-        return Taken(handed.files, s.prd)
+        return StepOutput(handed.files, s.prd)
 
 
 CLARIFY = _Clarify(

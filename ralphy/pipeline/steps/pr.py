@@ -7,7 +7,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import busy
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import BEFORE, CODE, Format, Handed, Step, Taken
+from ralphy.pipeline.steps.step import BEFORE, CODE, DocumentFormat, Handed, Step, StepOutput
 from ralphy.pipeline.verification import unverified
 
 _WHY = "the review is approved; the pull request's text is written"
@@ -23,12 +23,12 @@ class _Pr(Step):
         is_there = not s.prd.pr.get("remote") or s.tree.head in (s.tree.pushed, s.session.published)
         return None if is_there else _publish(s, "the record of the publishing is not pushed yet")
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         """Whatever the agent claims, who reads PR.md alone must know of what was not verified."""
         text, doubts = handed.files[self.document], unverified(s.prd)
         if doubts:
             text = text.rstrip() + f"\n\n## Unverified\n\nThese stories {doubts}.\n".encode()
-        return Taken({self.document: text}, s.prd)
+        return StepOutput({self.document: text}, s.prd)
 
 
 def _publish(s: Snapshot, why: str) -> d.Decision:
@@ -47,7 +47,7 @@ PR = _Pr(
     timeout="pr",
     models=lambda models: (models.pr,),
     document="PR.md",
-    format=Format.PULL_REQUEST,
+    format=DocumentFormat.PULL_REQUEST,
     inputs=(CODE, BEFORE),
     why_first=_WHY,
     why_again=_WHY,

@@ -14,7 +14,7 @@ from ralphy.pipeline.model import Prd, QaReport, Snapshot
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import CODE, Format, Step
+from ralphy.pipeline.steps.step import CODE, DocumentFormat, Step
 from ralphy.pipeline.stories import flagged
 from ralphy.pipeline.verification import unverified
 from ralphy.text.first_few import first_few
@@ -106,7 +106,7 @@ QA = _Qa(
     timeout="qa",
     models=lambda models: (models.qa,),
     document="QA_REPORT.md",
-    format=Format.REVIEW,
+    format=DocumentFormat.REVIEW,
     inputs=("SPEC.md", CODE),
     gate=lambda gates: gates.qa,
     waiting_phase="AWAITING_QA_VALIDATION",

@@ -16,7 +16,7 @@ from ralphy.pipeline.gates import revision, word_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
-from ralphy.pipeline.steps.step import DRAFT, Briefing, Format, Handed, Step, Taken, Wanted
+from ralphy.pipeline.steps.step import DRAFT, Briefing, DocumentFormat, Handed, Step, StepOutput, Wanted
 
 _PRD = "PRD.md"
 _MOST_NAMED = 10
@@ -70,11 +70,11 @@ class _Spec(Step):
                 f"no acceptance test asks about {untested}" if untested else "")  # fmt: skip
 
     def wants(self, s: Snapshot) -> tuple[Wanted, ...]:
-        draft = Wanted(DRAFT, Format.STORIES, is_needed=not s.prd.stories)
+        draft = Wanted(DRAFT, DocumentFormat.STORIES, is_needed=not s.prd.stories)
         keeps_a_persons = bool(s.digest(self.document)) and not s.prd.stories
         return (draft,) if keeps_a_persons else (Wanted(self.document), draft)
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         """Stories that exist are kept as they are."""
         root = {
             **({"$schema": handed.schema} if handed.schema else {}),
@@ -86,7 +86,7 @@ class _Spec(Step):
         prd = stories.canonical(Prd.of({**root, "workflow": s.prd.workflow}))
         if not prd.stories:
             raise InvalidInput(f"{DRAFT} holds no stories", hint="at least one story is needed")
-        return Taken(handed.files, prd)
+        return StepOutput(handed.files, prd)
 
 
 SPEC = _Spec(

@@ -21,7 +21,7 @@ BEFORE = "before"  # the input that is the document of the step before it, which
 DRAFT = "stories.json"
 
 
-class Format(Enum):
+class DocumentFormat(Enum):
     """How the engine checks what an agent hands in, before the step sees it."""
 
     TEXT = "text"
@@ -44,7 +44,7 @@ class Wanted:
     """A file that an agent is to hand in."""
 
     name: str
-    format: Format = Format.TEXT
+    format: DocumentFormat = DocumentFormat.TEXT
     is_needed: bool = True
 
 
@@ -62,7 +62,7 @@ class Handed:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StepOutput:
     """What becomes of it: files of the feature folder, the PRD, and the commit's subject if it has one of its own.
 
     `record` is what the workflow keeps of it beside the digests of inputs and outputs.
@@ -90,7 +90,7 @@ class Step:
     timeout: str
     models: Callable[[Models], Sequence[str]]
     document: str = ""
-    format: Format = Format.TEXT
+    format: DocumentFormat = DocumentFormat.TEXT
     inputs: tuple[str, ...] = ()
     briefing: tuple[Briefing, ...] = (Briefing.REVIEW,)
     gate: Callable[[Gates], str] | None = None
@@ -178,6 +178,6 @@ class Step:
         """What the agent is to hand in."""
         return (Wanted(self.document, self.format),)
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         """Take in what was handed in. Raises InvalidInput with words for the agent."""
-        return Taken(handed.files, s.prd)
+        return StepOutput(handed.files, s.prd)

@@ -11,7 +11,7 @@ from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.preconditions import baseline, too_many_deaths
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
-from ralphy.pipeline.steps.step import DRAFT, Briefing, Format, Handed, Step, Taken, Wanted
+from ralphy.pipeline.steps.step import DRAFT, Briefing, DocumentFormat, Handed, Step, StepOutput, Wanted
 from ralphy.pipeline.stories import asks_only, next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked
@@ -43,13 +43,13 @@ class _Split(Step):
         return False
 
     def wants(self, _: Snapshot) -> tuple[Wanted, ...]:
-        return (Wanted(DRAFT, Format.STORIES),)
+        return (Wanted(DRAFT, DocumentFormat.STORIES),)
 
-    def take(self, s: Snapshot, handed: Handed) -> Taken:
+    def take(self, s: Snapshot, handed: Handed) -> StepOutput:
         """The pieces that are cut off a story; it comes again behind them."""
         prd = split(s.prd, s.prd.story(handed.story), handed.stories)
         new = ", ".join(piece.id for piece in prd.stories[len(s.prd.stories) :])
-        return Taken({}, prd, f"{handed.story} is split: {new} first, then what is left of it")
+        return StepOutput({}, prd, f"{handed.story} is split: {new} first, then what is left of it")
 
 
 STORY = _Story(
