@@ -61,6 +61,13 @@ def test_a_tree_with_a_forbidden_name_does_not_arrive(
 
 
 @pytest.mark.parametrize("objects", [0, 100], ids=["unpacked", "kept as a pack"])
+def test_a_sound_tree_arrives(git_repo: Path, git: RunGit, other: Path, objects: int) -> None:
+    tree, pack = packed(other, "fine", objects)
+    imported(git_repo, pack)
+    assert git("ls-tree", "--name-only", tree) == "fine"
+
+
+@pytest.mark.parametrize("objects", [0, 100], ids=["unpacked", "kept as a pack"])
 def test_a_damaged_pack_does_not_arrive(git_repo: Path, git: RunGit, other: Path, objects: int) -> None:
     _, pack = packed(other, "fine", objects)
     before = git("cat-file", "--batch-check", "--batch-all-objects")
