@@ -90,12 +90,11 @@ class World:
         title: str = "Someone's",
         body: str = "",
         oid: str = "1" * 40,
-        from_fork: bool = False,
     ) -> Node:
         """Put a pull request there, as if somebody had opened it."""
         pr: Node = {"number": len(self.prs) + 1, "title": title, "body": body, "state": "OPEN"}
         pr |= {"headRefName": head, "baseRefName": base, "headRefOid": oid, "isDraft": False}
-        pr |= {"isCrossRepository": from_fork, "createdAt": _now(), "updatedAt": _now(), "closedAt": None}
+        pr |= {"isCrossRepository": False, "createdAt": _now(), "updatedAt": _now(), "closedAt": None}
         pr |= {"labels": [], "reviewers": [], "autoMergeRequest": None, "mergedAt": None}
         self.prs.append(pr)
         return pr

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http.server import ThreadingHTTPServer
 from types import TracebackType
@@ -79,11 +79,6 @@ class MessagesApi:
     def messages(self) -> list[Asked]:
         """The requests for a message: not the probes before them, nor those that count tokens."""
         return [asked for asked in self.requests if asked.is_message]
-
-    def wait_for(self, holds: Callable[[list[Asked]], bool], timeout_s: float = 30.0) -> bool:
-        """Whether `holds(messages)` becomes true in time: to act in the middle of a run."""
-        with self.changed:
-            return self.changed.wait_for(lambda: holds(self.messages()), timeout_s)
 
     def pick(self, path: str, request: Mapping[str, Any]) -> tuple[Response, str]:
         """The response to a request, and where it came from."""
