@@ -1,4 +1,4 @@
-"""Just enough GraphQL to answer `gh`: a parser and an executor over dictionaries.
+"""Just enough GraphQL to answer `gh`: an executor over dictionaries, for what graphql-core parses.
 
 The world is a tree of dictionaries whose values are plain, or callables that take the arguments.
 A field that the world does not have is null, so a newer `gh` that asks for more still gets an answer.
@@ -6,23 +6,12 @@ A field that the world does not have is null, so a newer `gh` that asks for more
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-_TOKEN = re.compile(
-    r"""
-    (?P<blank>[\s,\ufeff]+|\#[^\n]*)
-    |(?P<text>\"\"\".*?\"\"\"|"(?:\\.|[^"\\\n])*")
-    |(?P<mark>\.\.\.|[!$()\[\]{}:=@|&])
-    |(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-    |(?P<word>[_A-Za-z]\w*)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None}
+import graphql
+from graphql.utilities import value_from_ast_untyped
 
 
 class RefusedError(Exception):
@@ -35,220 +24,60 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    alias: str
-    name: str
-    arguments: Mapping[str, Any]
-    selection: tuple[Selected, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Inline:
-    on: str | None
-    selection: tuple[Selected, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    name: str
-
-
-Selected = Field | Inline | Spread
-
-
-@dataclass(slots=True)
 class Document:
-    """One operation (`query` or `mutation`) and the fragments that it may spread."""
+    """One operation and the fragments that it may spread."""
 
-    kind: str = "query"
-    name: str = ""
-    defaults: dict[str, Any] = field(default_factory=dict)
-    selection: tuple[Selected, ...] = ()
-    fragments: dict[str, Inline] = field(default_factory=dict)
+    operation: graphql.OperationDefinitionNode
+    fragments: Mapping[str, graphql.FragmentDefinitionNode]
+
+    @property
+    def kind(self) -> str:
+        """`query` or `mutation`."""
+        return self.operation.operation.value
 
 
 def parse(source: str) -> Document:
     """The document's only operation; raises ValueError when it is not GraphQL."""
-    return _Parser(_tokens(source)).document()
+    try:
+        parts = graphql.parse(source).definitions
+    except graphql.GraphQLError as error:
+        raise ValueError(str(error)) from error
+    operation = next(part for part in parts if isinstance(part, graphql.OperationDefinitionNode))
+    fragments = (part for part in parts if isinstance(part, graphql.FragmentDefinitionNode))
+    return Document(operation, {part.name.value: part for part in fragments})
 
 
 def execute(world: Any, document: Document, variables: Mapping[str, Any]) -> Any:
     """The `data` of an answer."""
-    return _select(world, document.selection, document, {**document.defaults, **variables})
+    defaults = {
+        one.variable.name.value: value_from_ast_untyped(one.default_value)
+        for one in document.operation.variable_definitions or ()
+        if one.default_value
+    }
+    return _select(world, document.operation.selection_set, document, {**defaults, **variables})
 
 
-def _tokens(source: str) -> list[tuple[str, str]]:
-    tokens, at = [], 0
-    while at < len(source):
-        found = _TOKEN.match(source, at)
-        if found is None:
-            raise ValueError(f"not GraphQL at {at}: {source[at : at + 20]!r}")
-        at = found.end()
-        kind = str(found.lastgroup)
-        if kind != "blank":
-            tokens.append((kind, found.group()))
-    return tokens
-
-
-class _Parser:
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        self._tokens = tokens
-        self._at = 0
-
-    def document(self) -> Document:
-        document = Document()
-        while self._at < len(self._tokens):
-            if self._sees("fragment"):
-                self._take("fragment")
-                name = self._take()
-                document.fragments[name] = self._typed()
-            else:
-                self._operation(document)
-        return document
-
-    def _operation(self, document: Document) -> None:
-        if not self._sees("{"):
-            document.kind = self._take()
-            if self._kind() == "word":
-                document.name = self._take()
-            if self._sees("("):
-                document.defaults = self._variables()
-            self._directives()
-        document.selection = self._selection()
-
-    def _kind(self) -> str:
-        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
-
-    def _sees(self, *wanted: str) -> bool:
-        return self._at < len(self._tokens) and self._tokens[self._at][1] in wanted
-
-    def _take(self, wanted: str = "") -> str:
-        if self._at >= len(self._tokens) or (wanted and not self._sees(wanted)):
-            raise ValueError(f"token {self._at}: expected {wanted or 'more'}")
-        self._at += 1
-        return self._tokens[self._at - 1][1]
-
-    def _variables(self) -> dict[str, Any]:
-        defaults: dict[str, Any] = {}
-        self._take("(")
-        while not self._sees(")"):
-            self._take("$")
-            name = self._take()
-            self._take(":")
-            while self._sees("[", "]", "!") or self._kind() == "word":
-                self._take()
-            if self._sees("="):
-                self._take("=")
-                defaults[name] = self._value()
-        self._take(")")
-        return defaults
-
-    def _directives(self) -> None:
-        while self._sees("@"):
-            self._take("@")
-            self._take()
-            self._arguments()
-
-    def _arguments(self) -> dict[str, Any]:
-        return self._pairs("(", ")") if self._sees("(") else {}
-
-    def _pairs(self, opening: str, closing: str) -> dict[str, Any]:
-        pairs: dict[str, Any] = {}
-        self._take(opening)
-        while not self._sees(closing):
-            name = self._take()
-            self._take(":")
-            pairs[name] = self._value()
-        self._take(closing)
-        return pairs
-
-    def _value(self) -> Any:
-        if self._sees("{"):
-            return self._pairs("{", "}")
-        if self._sees("["):
-            return self._list()
-        kind, token = self._kind(), self._take()
-        if token == "$":
-            return Variable(self._take())
-        if kind == "text":
-            return token[3:-3] if token.startswith('"""') else json.loads(token)
-        return json.loads(token) if kind == "number" else _WORDS.get(token, token)
-
-    def _list(self) -> list[Any]:
-        values = []
-        self._take("[")
-        while not self._sees("]"):
-            values.append(self._value())
-        self._take("]")
-        return values
-
-    def _selection(self) -> tuple[Selected, ...]:
-        chosen: list[Selected] = []
-        self._take("{")
-        while not self._sees("}"):
-            chosen.append(self._spread() if self._sees("...") else self._field())
-        self._take("}")
-        return tuple(chosen)
-
-    def _spread(self) -> Selected:
-        self._take("...")
-        if self._sees("on", "@", "{"):
-            return self._typed()
-        name = self._take()
-        self._directives()
-        return Spread(name)
-
-    def _typed(self) -> Inline:
-        on = None
-        if self._sees("on"):
-            self._take("on")
-            on = self._take()
-        self._directives()
-        return Inline(on, self._selection())
-
-    def _field(self) -> Field:
-        alias = name = self._take()
-        if self._sees(":"):
-            self._take(":")
-            name = self._take()
-        arguments = self._arguments()
-        self._directives()
-        return Field(alias, name, arguments, self._selection() if self._sees("{") else None)
-
-
-def _select(value: Any, selection: tuple[Selected, ...], document: Document, given: Mapping[str, Any]) -> Any:
+def _select(value: Any, chosen: graphql.SelectionSetNode, document: Document, given: Mapping[str, Any]) -> Any:
     if value is None:
         return None
-    if isinstance(value, list):
-        return [_select(item, selection, document, given) for item in value]
+    if isinstance(value, Sequence):
+        return [_select(item, chosen, document, given) for item in value]
     answer: dict[str, Any] = {}
-    for chosen in selection:
-        if isinstance(chosen, Field):
-            answer[chosen.alias] = _resolve(value, chosen, document, given)
+    for node in chosen.selections:
+        if isinstance(node, graphql.FieldNode):
+            answer[(node.alias or node.name).value] = _resolve(value, node, document, given)
             continue
-        part = document.fragments[chosen.name] if isinstance(chosen, Spread) else chosen
-        if part.on in (None, value.get("__typename"), *value.get("__also", ())):
-            answer.update(_select(value, part.selection, document, given))
+        part = document.fragments[node.name.value] if isinstance(node, graphql.FragmentSpreadNode) else node
+        assert isinstance(part, graphql.InlineFragmentNode | graphql.FragmentDefinitionNode)
+        kind = part.type_condition.name.value if part.type_condition else None
+        if kind in (None, value.get("__typename"), *value.get("__also", ())):
+            answer.update(_select(value, part.selection_set, document, given))
     return answer
 
 
-def _resolve(value: Mapping[str, Any], chosen: Field, document: Document, given: Mapping[str, Any]) -> Any:
-    found = value.get(chosen.name)
+def _resolve(value: Mapping[str, Any], node: graphql.FieldNode, document: Document, given: Mapping[str, Any]) -> Any:
+    found = value.get(node.name.value)
     if callable(found):
-        found = found(_fill(chosen.arguments, given))
-    return found if chosen.selection is None else _select(found, chosen.selection, document, given)
-
-
-def _fill(value: Any, given: Mapping[str, Any]) -> Any:
-    if isinstance(value, Variable):
-        return given.get(value.name)
-    if isinstance(value, list):
-        return [_fill(item, given) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _fill(item, given) for name, item in value.items()}
-    return value
+        arguments = {one.name.value: value_from_ast_untyped(one.value, dict(given)) for one in node.arguments or ()}
+        found = found({name: None if value is graphql.Undefined else value for name, value in arguments.items()})
+    return _select(found, node.selection_set, document, given) if node.selection_set else found
