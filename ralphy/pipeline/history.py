@@ -351,6 +351,8 @@ def _reset(history: History, entry: Entry) -> None:
     story, step = entry.get("story"), entry.get("step")
     history.breaker.forgive(str(story or step))
     fresh_counts = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
+    if fresh_counts.feedback:  # the agent was answered, or told: the number that its runs are handed goes on
+        fresh_counts.runs = history.of(str(step or names.STORY), str(story) if story else None).runs
     if step and fresh_counts.feedback:  # an answer: the step goes on, and its rounds and time are those it has used
         table, key = _place_of(history, str(step), str(story) if story else None)
         table[key] = fresh_counts

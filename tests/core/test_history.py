@@ -86,6 +86,13 @@ def test_a_reset_counts_attempts_and_a_steps_time_and_rounds_anew() -> None:
     assert (after.qa_rounds, after.of("qa", None).attempts, after.active_s) == (0, 0, {})
 
 
+def test_an_answer_counts_attempts_anew_and_goes_on_with_the_number_of_the_runs() -> None:
+    tried = attempts("rejected", "rejected")
+    for words, runs in (("Blue.", 2), ("", 0)):
+        past = history(*tried, {**RESET, "story": "US-001", "feedback": words}).of("story", "US-001")
+        assert (past.attempts, past.runs) == (0, runs)
+
+
 def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() -> None:
     lines: list[dict[str, Any]] = [
         {"ev": "baseline", "key": "c1:x"},
