@@ -350,15 +350,13 @@ def _reset(history: History, entry: Entry) -> None:
     history.rest = {}
     story, step = entry.get("story"), entry.get("step")
     history.breaker.forgive(str(story or step))
-    fresh_counts = StoryHistory(feedback=str(entry.get("feedback", "")), is_known=True)
-    if fresh_counts.feedback:  # the agent was answered, or told: the number that its runs are handed goes on
-        fresh_counts.runs = history.of(str(step or names.STORY), str(story) if story else None).runs
-    if step and fresh_counts.feedback:  # an answer: the step goes on, and its rounds and time are those it has used
-        table, key = _place_of(history, str(step), str(story) if story else None)
-        table[key] = fresh_counts
-    elif story:
-        history.stories[str(story)] = fresh_counts
-        history.steps.pop(f"{names.SPLIT} {story}", None)
+    feedback = str(entry.get("feedback", ""))
+    if story or (step and feedback):  # an answer goes on with the number of the runs, and a step's rounds and time
+        table, key = _place_of(history, str(step or names.STORY), str(story) if story else None)
+        runs = table[key].runs if feedback and key in table else 0
+        table[key] = StoryHistory(feedback=feedback, runs=runs, is_known=True)
+        if not step:
+            history.steps.pop(f"{names.SPLIT} {story}", None)
     elif step:
         history.steps[str(step)] = StoryHistory()
         history.qa_rounds = 0
