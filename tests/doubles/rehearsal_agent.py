@@ -24,12 +24,12 @@ def load_scenario(cwd: Path) -> dict[str, Any]:
 def count_run(state: Path) -> int:
     """Count one more run of this step or story, and give its number."""
     key = "/".join(os.environ.get(f"RALPHY_{name}", "") for name in ("STEP", "FEATURE", "STORY"))
-    with state.open("a+", encoding="utf-8") as file:
+    with state.open("r+", encoding="utf-8") as file:  # inside walls that do not show it, no other one is begun
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
         runs = json.loads(file.read() or "{}")
         runs[key] = number = runs.get(key, 0) + 1
-        file.truncate(0)
+        file.seek(0)
+        file.truncate()
         file.write(json.dumps(runs))
     return int(number)
 
@@ -38,7 +38,7 @@ def main() -> None:
     from ralphy.rehearsal.run import play
 
     if state := os.environ.get("RALPHY_REHEARSAL_STATE"):
-        with suppress(OSError):  # inside walls it cannot be written: Ralphy's count is used
+        with suppress(OSError):  # inside walls it is not there, or not to be written: Ralphy's count is used
             os.environ["RALPHY_RUN_NUMBER"] = str(count_run(Path(state)))
     sys.exit(play(sys.argv[1:], load_scenario))
 

@@ -275,7 +275,9 @@ def build(
     """
     repo, scenario = tmp_path / "repo", tmp_path / "scenario.json"
     (repo / "src").mkdir(parents=True)
-    env = {**os.environ, "RALPHY_REHEARSAL": str(scenario), "RALPHY_REHEARSAL_STATE": str(tmp_path / "rehearsal.json")}
+    counts = tmp_path / "rehearsal.json"
+    counts.touch()
+    env = {**os.environ, "RALPHY_REHEARSAL": str(scenario), "RALPHY_REHEARSAL_STATE": str(counts)}
     shutil.copy(env["GIT_CONFIG_GLOBAL"], Path(env["HOME"]) / ".gitconfig")  # agents get no GIT_ variables
     project = Project(repo, path, scenario, env)
     (repo / "src" / "base.py").write_text("BASE = 1\n", encoding="utf-8")
