@@ -8,9 +8,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from ralphy import __version__
+from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, with_options
 from ralphy.errors import ExitCode, NotFound
-from ralphy.text.nearest import nearest
 
 _VARIABLE = "_RALPHY_COMPLETE"
 
@@ -24,19 +24,14 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
         group = context.command
         subcommand = group.get_command(context, word) if isinstance(group, click.Group) and word else None
         if subcommand is None:
-            raise NotFound(f"no command {' '.join(words)!r}", hint=_meant(context, word))
+            hint = group.hint_for(context, word) if isinstance(group, Group) else f"{context.command_path} --help"
+            raise NotFound(f"there is no command {' '.join(words)!r}", hint=hint)
         context = click.Context(subcommand, info_name=word, parent=context)
     text = context.get_help()
     if call.output.as_json:
         return call.output.answer("help", "", text=text)
     sys.stdout.write(f"{text}\n")
     return ExitCode.DONE
-
-
-def _meant(context: click.Context, word: str) -> str:
-    names = context.command.list_commands(context) if isinstance(context.command, click.Group) else ()
-    near = nearest(word, names)
-    return f"did you mean {near!r}?" if near else "ralphy help"
 
 
 @click.command("version")

@@ -53,8 +53,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 OTHER_WORDS = {
     "answer": "write it after `Answer:` in QUESTIONS.md, then: ralphy loop",
     "run": "ralphy start FEATURE, or ralphy loop",
-    "resume": "ralphy loop: to run it again is to resume",
-    "continue": "ralphy loop: to run it again is to resume",
+    "resume": "ralphy loop (it goes on where it stopped)",
+    "continue": "ralphy loop (it goes on where it stopped)",
     "stop": "ralphy abort, or: touch STOP in the feature's folder",
     "cancel": "ralphy abort",
     "pause": "touch STOP in the feature's folder",

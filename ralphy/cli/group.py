@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
 
+from ralphy.errors import InvalidInput
 from ralphy.text.nearest import nearest
 
 # Options that stand on every command -> how many words they take after themselves.
@@ -16,9 +18,11 @@ EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose":
 class Group(click.Group):
     """Commands below a word: options that stand everywhere may stand before the command too.
 
-    `otherwise` is the command that is run when none is named, `also` are further words for commands; of a misspelt one
-    the nearest is suggested.
+    `otherwise` is the command that runs when none is named, `also` are further words for commands. `other_words` are
+    commands of other tools, each with what to type here. For a misspelt command the hint names the nearest.
     """
+
+    other_words: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, *args: Any, otherwise: str = "", also: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -44,17 +48,19 @@ class Group(click.Group):
         if command is None and ctx.resilient_parsing:
             return None, None, args
         if command is None:
-            instead = self.instead_of(args[0])
-            near = "" if instead else nearest(args[0], self.list_commands(ctx))
-            meant = f" Did you mean {near!r}?" if near else f" Did you mean: {instead}?" if instead else ""
-            if not meant and ctx.parent:
-                meant = f" There are: {', '.join(self.list_commands(ctx))}."
-            ctx.fail(f"No such command {args[0]!r}.{meant}")
+            words = [*ctx.command_path.split()[1:], args[0]]
+            raise InvalidInput(f"there is no command {' '.join(words)!r}", hint=self.hint_for(ctx, args[0]))
         return args[0], command, args[1:]
 
-    def instead_of(self, word: str) -> str:  # noqa: ARG002  # a group may know words of other tools
-        """What to type instead of a word that is not a command and is spelt like none; "" where that is not known."""
-        return ""
+    def hint_for(self, ctx: click.Context, word: str) -> str:
+        """What to type in place of a word that is no command."""
+        commands = self.list_commands(ctx)
+        near = nearest(word, [*commands, *self.other_words])
+        if near in self.other_words:
+            return self.other_words[near]
+        if near:
+            return f"did you mean {near!r}?"
+        return f"there are: {', '.join(commands)}" if ctx.parent else "ralphy --help"
 
 
 def leading(args: list[str]) -> int:

@@ -20,6 +20,8 @@ from ralphy.errors import ExitCode, NotFound, RalphyError
 class LazyGroup(Group):
     """A group whose commands are imported when they are called: `--help` and `status` stay fast."""
 
+    other_words = OTHER_WORDS
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
@@ -37,9 +39,6 @@ class LazyGroup(Group):
             command.short_help = COMMANDS[same_as(name)][1]
             command.help = "\n\n".join(filter(None, (command.short_help, cleandoc(command.help or ""))))
         return with_examples(command, name)
-
-    def instead_of(self, word: str) -> str:
-        return OTHER_WORDS.get(word.lower(), "")
 
     def get_help(self, ctx: click.Context) -> str:  # noqa: ARG002
         return help_text()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ralphy.cli.ci import annotation, is_ci, is_github
 from ralphy.cli.terminal import clean, wants_colour
-from ralphy.errors import ExitCode, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, RalphyError
 from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
@@ -156,11 +156,10 @@ class Output:
 
     def usage_error(self, error: click.ClickException) -> int:
         """Wrong usage is invalid input (3), whatever click would return."""
-        if self.as_json:
-            self._json_error(ExitCode.INVALID, error.format_message(), "ralphy --help")
-        else:
-            error.show(sys.stderr)
-        return ExitCode.INVALID
+        context = getattr(error, "ctx", None)
+        message = error.format_message()
+        return self.error(InvalidInput(f"{message[:1].lower()}{message[1:]}".rstrip("."),
+                                       hint=f"{context.command_path if context else 'ralphy'} --help"))  # fmt: skip
 
     def unexpected(self, error: Exception) -> int:
         """A defect of Ralphy's own; the traceback only with -v."""

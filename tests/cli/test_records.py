@@ -185,7 +185,7 @@ def test_attempts_are_listed_with_why_they_did_not_count_and_shown_as_a_patch(
     assert out.startswith("US-001 attempt 1  ")
     assert "refs/ralphy/login/US-001/attempt-1" in out
     code, value = call.json("attempts", "US-002")
-    assert (code, value["error"]["hint"]) == (2, "did you mean US-001?")
+    assert (code, value["error"]["hint"]) == (2, "ralphy story list login")
 
     for words in (("US-001",), ("US-001", "1"), ("refs/ralphy/login/US-001/attempt-1",)):
         code, out, _ = call("attempts", "diff", *words)
