@@ -99,6 +99,6 @@ def _listing(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, 
 
 def _row(lane: LaneFacts, now: float) -> str:
     work = f"{lane.feature}/{lane.story}".rstrip("/") or ("of all lanes" if lane.name == "caches" else "unused")
-    parts = [work, f"since {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
+    parts = [f"{work} for {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
     parts += [f"kept: {lane.kept}"] if lane.kept else []
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

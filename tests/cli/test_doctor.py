@@ -119,7 +119,7 @@ def test_a_missing_remote_and_unknown_checks_are_warnings_and_a_missing_commit_i
     assert (code, found["checks"]["state"], found["remote"]["state"]) == (5, "warn", "warn")
     assert (found["repository"]["state"], found["repository"]["said"]) == ("fail", "the repository has no commit yet")
     assert found["repository"]["fix"] == "git commit --allow-empty -m 'Start'"
-    assert found["remote"]["fix"].startswith("(optional) git remote add")
+    assert found["remote"]["fix"] == "git remote add origin URL (optional)"
     assert found["checks"]["fix"].endswith('such as: checks: [{name: test, run: "make test"}]')
 
 
@@ -141,7 +141,7 @@ def test_a_repository_with_all_that_is_needed_passes_and_people_read_a_line_for_
     lock = next(line for line in lines if line.startswith("warn  lock"))
     assert f"pid {os.getpid()}" in lock and "feature login" in lock
     remote = next(n for n, line in enumerate(lines) if line.startswith("warn  remote"))
-    assert lines[remote + 1].strip() == "fix: (optional) git remote add origin URL"
+    assert lines[remote + 1].strip() == "fix: git remote add origin URL (optional)"
 
 
 def test_doctor_changes_nothing_and_really_notices_a_change_of_a_file(

@@ -111,7 +111,7 @@ def _(event: e.RunEnded) -> Words:
 @sentences.register
 def _(event: e.CheckRan) -> Words:
     is_good = event.passed is (event.purpose not in ("red_first", "part"))
-    line = f"  check {event.check}{_ON.get(event.purpose, '')} {event.said} ({event.seconds:.1f} s)"
+    line = f"  check {event.check}{_ON.get(event.purpose, '')}: {event.said} ({event.seconds:.1f} s)"
     yield line, GOOD if is_good else BAD
     if event.first_error:
         yield f"    {event.first_error}", ""

@@ -215,7 +215,7 @@ def _unfiltered() -> str:
 
 def _remote(place: Place) -> DoctorFinding:
     if not place.repository.text("remote"):
-        return warn("none: the result will be the branch and PR.md", "(optional) git remote add origin URL")
+        return warn("none: the result will be the branch and PR.md", "git remote add origin URL (optional)")
     root, env = place.repository.root, place.repository.env
     target = remote(root, env=env)
     if has_commit := bool(head_of(place.repository)):
