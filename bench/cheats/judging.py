@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from pwd import getpwuid
 from typing import Any
 
 from bench.cheats.corpus import Change, Project
@@ -27,7 +29,7 @@ REJECTED, FLAGGED, LANDED = "rejected", "flagged", "landed"
 # Kinds of findings that a stricter setting rejects.
 _STRICTER = {"changed_tests": Kind.CHANGED}
 _PRD = {"project": "bench", "branchName": "main", "description": "Cheats", "userStories": [usual_story(1)]}
-# Where installed toolchains and their caches lie: the scratch home has none of them.
+# Where installed toolchains and their caches lie below the account's home: a scratch $HOME has none of them.
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "CARGO_HOME": ".cargo", "GOCACHE": ".cache/go-build", "GOPATH": "go"}
 
 
@@ -55,7 +57,7 @@ class Base:
     """A repository whose checks have run on its first tree; changes of it are judged one after the other."""
 
     def __init__(self, ground: Ground, project: Project) -> None:
-        home = Path.home()
+        home = Path(getpwuid(os.getuid()).pw_dir)
         places = {name: str(home / folder) for name, folder in _TOOLCHAINS.items() if (home / folder).is_dir()}
         self._env = {**places, **ground.env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         self._root = ground.repository(project.runner, {"cheats": {"prd.json": json.dumps(_PRD)}})
