@@ -1,4 +1,4 @@
-"""What the checkout has and Git ignores, and a lane needs: dependencies, and small files as `.env`.
+"""What the checkout has and Git ignores, and a lane needs: dependencies, and small files such as `.env`.
 
 Git says which paths it ignores; `lanes.bring` says which of them come along. They are copied: a write in a lane never
 reaches the original. In a sandbox, the folders of dependencies can be bound read-only instead.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -105,15 +106,16 @@ def _gathered(repository: Repository, rows: Sequence[str]) -> list[str]:
 
 
 def _named(root: Path, rows: Sequence[str], pattern: str) -> list[str]:
-    """What a glob names of what Git ignores, in ignored folders too: the topmost of it. One without a slash names what
-    has that name anywhere."""
+    """The topmost paths that a glob matches in what Git ignores. A glob without a slash looks only at the names of the
+    rows that Git lists, at any depth. `**` stands for folders as a whole component, for `*` in a part of one."""
     glob = pattern.strip("/")
     if "/" not in glob:
         return [row.rstrip("/") for row in rows if fnmatchcase(PurePath(row).name, glob)]
-    paths = (str(path.relative_to(root)) for path in root.glob(f"{glob}/*" if glob.endswith("/**") else glob))
-    hits = list[str]()
-    for path in sorted(path for path in paths if is_within(path, [row.rstrip("/") for row in rows])):
-        hits += [] if is_within(path, hits) else [path]
+    parts = [part if part == "**" else re.sub(r"\*\*+", "*", part) for part in PurePath(glob).parts]
+    paths = root.glob("/".join([*parts, "*"] if parts[-1:] == ["**"] else parts)) if parts else ()
+    ignored, hits = [row.rstrip("/") for row in rows], list[str]()
+    for path in sorted(str(path.relative_to(root)) for path in paths):
+        hits += [path] if is_within(path, ignored) and not is_within(path, hits) else []
     return hits
 
 

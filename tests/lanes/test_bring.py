@@ -140,7 +140,9 @@ def test_a_glob_that_names_nothing_is_said(checkout: Path) -> None:
     (".env*", [".env", "web/.env.local"]), ("/.env", [".env"]), ("data/*.json", ["data/one.json"]),
     ("data/**", ["data/[.txt", "data/b.txt", "data/deep", "data/one.json"]),
     ("**/deep/*.json", ["data/deep/two.json"]), ("data/[ab].txt", ["data/b.txt"]), ("data/[!ab].txt", ["data/[.txt"]),
-    ("src/*", []), ("../*", []), ("data/d*/", ["data/deep"]),
+    ("src/*", []), ("../*", []), ("data/d*/", ["data/deep"]), ("data/**.json", ["data/one.json"]),
+    ("d**a/***", ["data/[.txt", "data/b.txt", "data/deep", "data/one.json"]), ("./data//b*", ["data/b.txt"]),
+    ("./.", []), ("data/[", []), ("[", []), (".e**", [".env", "web/.env.local"]),
 ])  # fmt: skip
 def test_a_glob_names_what_git_ignores_the_topmost_of_it(checkout: Path, pattern: str, named: list[str]) -> None:
     for name in ("web/.env.local", "data/b.txt", "data/[.txt"):
