@@ -152,7 +152,7 @@ def test_a_red_check_is_red_although_one_of_its_suites_is_empty(tmp_path: Path, 
     assert "second.test_it.TestIt" in project.story("US-001")["execution"]["last_error"]
 
 
-@pytest.mark.parametrize(("run", "said"), [("sh -c 'exit 5'", "test exit 5"), ("no-such-program", "test could not")])
+@pytest.mark.parametrize(("run", "said"), [("sh -c 'exit 5'", "test: exit 5"), ("no-such-program", "test: could not")])
 def test_neither_a_code_of_5_alone_nor_a_check_that_cannot_be_started_is_green(
     tmp_path: Path, run: str, said: str
 ) -> None:
