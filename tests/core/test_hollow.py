@@ -146,6 +146,19 @@ def test_names_alone_can_be_hollow() -> None:
     )
 
 
+def test_moved_code_is_known_by_where_its_names_come_from() -> None:
+    for old, new, is_moved in (
+        ("from a import f\n", "def f():\n    return 1\n", True),
+        ("def f():\n    return 1\n", "from a import f\n\n\ndef g():\n    return f()\n", True),
+        ("from a import f\n", "from b import f\n\n\ndef g():\n    return f()\n", True),
+        ("from a import f\n", "from a import f, h\n\n\ndef g():\n    return f()\n", False),
+    ):
+        stubs = names_only("m.py", old.encode(), new.encode())
+        assert stubs is not None and (new, stubs.hides_old) == (new, is_moved)
+    script = names_only("m.js", b"function f() { return 1; }\n", b"function g() { return 1; }\n")
+    assert script is not None and script.hides_old
+
+
 def test_only_new_functions_are_worth_a_question() -> None:
     assert names_only("cart.py", CART.encode(), CART.replace("20", "25").encode()) is None
     assert names_only("cart.py", None, b"A = 1\n") is None

@@ -90,6 +90,16 @@ def test_a_test_that_fails_without_the_code_is_its_proof_and_any_other_is_named(
     assert repository.judge({**MUL, NEW: GUARD}).flags == ""  # it guards what is old
 
 
+def test_code_that_a_module_takes_over_from_another_proves_nothing(tmp_path: Path) -> None:
+    """In releases of cachetools, 19 tests of old code failed where only the names of what was moved were there."""
+    files = {**UNITTESTED, "calc.py": "from sums import add, sub\n", "sums.py": CALC}
+    test = cases("from calc import sub", mul="self.assertEqual(sub(2, 2), 0)")
+    judged = Repository(tmp_path, UNITTEST, files, **FLAG).judge({"sums.py": None, "calc.py": CALC, NEW: test})
+
+    assert proof(judged) == {"number": 0, "blind": [TOLD]}
+    assert unproved(judged) == [f"{TOLD} passes without the story's code"]
+
+
 def test_where_a_new_value_cannot_be_asked_for_alone_tests_of_old_code_are_no_proof(tmp_path: Path) -> None:
     """No module loads that counts a value which does nothing."""
     counts = f"{WITH_MUL}\n\nNAMES = [1, 2]\nassert len(NAMES) == 2\n"

@@ -21,7 +21,7 @@ _MOST_BYTES = 500_000  # of a file
 @dataclass(frozen=True, slots=True)
 class NewNames:
     """A tree of before with the names alone that a candidate's code adds, and its new functions. `hides_old` says that
-    functions which were there before do nothing there, either."""
+    something which was there before may do nothing there, either: it was moved."""
 
     tree: str
     functions: tuple[str, ...] = ()

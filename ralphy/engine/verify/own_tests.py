@@ -151,7 +151,7 @@ def _red_first(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFir
         tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
         tuple(name for one in asked for name in one.checks),
         tuple(dict.fromkeys(test for one in asked for test in one.blind)),
-        names.functions,
+        () if names.hides_old else names.functions,
     )
 
 

@@ -89,7 +89,7 @@ _Assignment = ast.Assign | ast.AnnAssign
 @dataclass(frozen=True, slots=True)
 class Stubs:
     """The text of a file in which what is new has a name alone, and the `functions` that are new. `hides_old` says that
-    functions which were there before do nothing there, either."""
+    something which was there before may do nothing there, either: it was moved."""
 
     text: bytes
     functions: tuple[str, ...]
@@ -123,7 +123,21 @@ def names_only(path: str, old: bytes | None, new: bytes, *, says: bool = True) -
         return None
     emptied = _Emptied(says, dict(_by_name(was.body)))
     tree = emptied.visit(now)
-    return Stubs(_written(tree), tuple(emptied.functions)) if emptied.functions else None
+    origins = _origins(now)
+    is_moved = any(origins.get(name) != origin for name, origin in _origins(was).items())
+    return Stubs(_written(tree), tuple(emptied.functions), is_moved) if emptied.functions else None
+
+
+def _origins(tree: ast.Module) -> dict[str, str]:
+    """Where each name of a module comes from: what it is imported as, "" for what is defined in the module."""
+    origins = dict[str, str]()
+    for node in _own(tree.body):
+        if isinstance(node, (*FUNCTION, ast.ClassDef)):
+            origins[node.name] = ""
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{'.' * node.level}{node.module or ''}:" if isinstance(node, ast.ImportFrom) else ""
+            origins |= {name.asname or name.name: f"{module}{name.name}" for name in node.names}
+    return origins
 
 
 def _written(tree: ast.Module) -> bytes:

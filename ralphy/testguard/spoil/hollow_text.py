@@ -165,14 +165,15 @@ def names_only_text(
     path: str, old: bytes | None, new: bytes, *, says: bool = True
 ) -> tuple[bytes, tuple[str, ...], bool] | None:
     """See `ralphy.testguard.spoil.hollow.names_only`: the text, the functions that are new, and whether others were
-    changed. These do nothing, either."""
+    changed, and do nothing, either, or are gone."""
     if not path.endswith(_READ):
         return None
     was, now = (_Read.of(path, data, says=says) for data in (old or b"", new))
     bodies = {one.name: was.text[one.begin : one.end] for one in was.functions}
     names = tuple(one.name for one in now.functions if one.name not in bodies and not one.name.startswith("#"))
     other = [one for one in now.functions if bodies.get(one.name) != now.text[one.begin : one.end]]
-    hides_old = any(one.name in bodies for one in other)
+    gone = {name for name in bodies if not name.startswith("#")} - {one.name for one in now.functions}
+    hides_old = bool(gone) or any(one.name in bodies for one in other)
     return (now.emptied(path, other), names, hides_old) if names else None
 
 
