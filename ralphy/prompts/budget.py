@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ralphy.checks.first_error import cause_of, first_error
+from ralphy.checks.first_error import first_error
 from ralphy.text.plain_text import plain
 
 _LINE_END = re.compile(r"\r+\n")
@@ -72,11 +72,10 @@ def excerpt(output: str, max_bytes: int) -> str:
     end = "\n".join(_squeezed(_plain(output[-_TAIL_CHARS:]).splitlines())).strip("\n")
     if size_of(end) <= max_bytes:
         return end
-    plain = _plain(output)
-    first = first_error(plain)
-    cause = clip("\n".join(_squeezed(cause_of(plain))).strip("\n"), max_bytes * 3 // 5, 0.8)
-    if first is None or not cause:
+    first = first_error(_plain(output))
+    if first is None:
         return clip(end, max_bytes, 0.2)
+    cause = clip("\n".join(_squeezed(first.excerpt)).strip("\n"), max_bytes * 3 // 5, 0.8)
     head = f"The first error: {first.line}\n" if first.place else ""
     head = f"{clip(head, max_bytes // 4)}{cause}\n[…]\n"
     room = max_bytes - size_of(head)

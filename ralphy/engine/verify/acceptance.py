@@ -185,4 +185,4 @@ def _last_line(output: str, test: str) -> str:
     """What the failure of a test comes down to: one line, without the place."""
     head = re.search(_OF_A_TEST.format(re.escape(test)), output, re.M)
     found = first_error(output[head.end() :] if head else output)
-    return found.said[:_MOST_OF_A_LINE] if found else ""
+    return found.message[:_MOST_OF_A_LINE] if found else ""
