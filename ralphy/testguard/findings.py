@@ -26,8 +26,8 @@ class Kind(Enum):
     SUSPICIOUS = "suspicious_code"
 
 
-# What it is called ("": its findings are sentences), and what the next attempt must do about it.
-_SAID = {
+# The title of its findings ("": each is a sentence of its own), and what the next attempt must do about them.
+_WORDING = {
     Kind.REMOVED: ("tests that existed are gone", "restore them; only tests in testing.removes may be deleted"),
     Kind.SKIPPED: ("tests that ran are skipped or expected to fail", "make them run and pass again"),
     Kind.EMPTIED: ("tests no longer assert anything", "restore what they assert"),
@@ -52,32 +52,37 @@ class Finding:
 
 def sentences(findings: Iterable[Finding]) -> list[str]:
     """A sentence for each kind that occurs, with the first names."""
-    grouped: dict[Kind, list[str]] = {}
-    for finding in findings:
-        grouped.setdefault(finding.kind, []).append(finding.what)
-    return [said for kind, names in grouped.items()
-            for said in ([f"{_SAID[kind][0]}: {listed_names(names)}"] if _SAID[kind][0] else names)]  # fmt: skip
+    rows = []
+    for kind, texts in _by_kind(findings).items():
+        title, _ = _WORDING[kind]
+        rows += [f"{title}: {listed_names(texts)}"] if title else texts
+    return rows
 
 
 def orders(findings: Iterable[Finding]) -> str:
     """The same for the next attempt: every name on its line, and what to do."""
+    parts = []
+    for kind, texts in _by_kind(findings).items():
+        title, order = _WORDING[kind]
+        head = title or "old tests fail against the new code"
+        rows = [f"- {_short(text) if title else text}" for text in dict.fromkeys(texts)]
+        more = [f"- and {len(rows) - _MOST_ORDERED} more"] if len(rows) > _MOST_ORDERED else []
+        parts.append("\n".join([f"{head[0].upper()}{head[1:]}; {order}:", *rows[:_MOST_ORDERED], *more]))
+    return "\n\n".join(parts)
+
+
+def _by_kind(findings: Iterable[Finding]) -> dict[Kind, list[str]]:
     grouped: dict[Kind, list[str]] = {}
     for finding in findings:
         grouped.setdefault(finding.kind, []).append(finding.what)
-    parts = []
-    for kind, names in grouped.items():
-        what, order = _SAID[kind][0] or "old tests fail against the new code", _SAID[kind][1]
-        rows = [f"- {_short(name) if _SAID[kind][0] else name}" for name in dict.fromkeys(names)]
-        more = [f"- and {len(rows) - _MOST_ORDERED} more"] if len(rows) > _MOST_ORDERED else []
-        parts.append("\n".join([f"{what[0].upper()}{what[1:]}; {order}:", *rows[:_MOST_ORDERED], *more]))
-    return "\n\n".join(parts)
+    return grouped
 
 
 def listed_names(names: Sequence[str]) -> str:
     """The first names, each short and printable, and how many more there are."""
-    known = list(dict.fromkeys(map(_short, names)))
-    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
-    return ", ".join(known[:_MOST_NAMED]) + more
+    each = list(dict.fromkeys(map(_short, names)))
+    more = f" and {len(each) - _MOST_NAMED} more" if len(each) > _MOST_NAMED else ""
+    return ", ".join(each[:_MOST_NAMED]) + more
 
 
 def _short(name: str) -> str:
