@@ -32,15 +32,15 @@ _OWN = ("-c", f"core.excludesFile={os.devnull}", "-c", "core.trustctime=true", "
         "-c", "core.logAllRefUpdates=false")  # fmt: skip
 _VARIABLES = ("PATH", "HOME", "LANG", "USER", "LOGNAME", "TMPDIR")
 
-# $tree in a fresh index. With $has_modules, a submodule whose commit is there is read in as if its files were of the
-# tree; `filled` and `empty` list these and the others. One whose path Git quotes is left alone.
+# $tree in a fresh index. A submodule whose commit is there is read in as if its files were of the tree; `filled` and
+# `empty` list these and the others. One whose path Git quotes is left alone.
 _READ = r"""
 set -e
 "$git" read-tree "$tree"
 : >"$GIT_DIR/filled"
 : >"$GIT_DIR/empty"
 tab=$(printf '\t')
-while [ "$has_modules" ]; do
+while :; do
     "$git" ls-files --stage >"$GIT_DIR/listed"
     sed -n '/"/d; s/^160000 \([0-9a-f]*\) 0/\1/p' "$GIT_DIR/listed" >"$GIT_DIR/links"
     [ -s "$GIT_DIR/links" ] || break
@@ -62,10 +62,10 @@ done
 _LAY_OUT = f"""{_READ}
 "$git" clean -ffdxq "$@"
 "$git" checkout-index --all --force --index --quiet
-[ "$has_modules" ] || exit 0
 while IFS= read -r path; do
     mkdir -p "$GIT_WORK_TREE/$path"
 done <"$GIT_DIR/empty"
+[ -s "$GIT_DIR/filled" ] || [ -s "$GIT_DIR/empty" ] || exit 0
 "$git" read-tree "$tree"
 "$git" update-index -q --refresh --ignore-submodules || :
 """
@@ -77,7 +77,7 @@ _LOOK = f"""{_READ}
 _TAKE = r"""
 set -e
 : >"$GIT_DIR/refused"
-if [ "$has_modules" ]; then
+if [ -s "$GIT_DIR/filled" ] || [ -s "$GIT_DIR/empty" ]; then
     rm "$GIT_DIR/index"
     "$git" read-tree "$tree"
 fi
@@ -117,29 +117,29 @@ class GitInside:
     at: Path
     walls: Sandbox | None = None
 
-    def lay_out(self, tree: str, keep: Iterable[str], *, has_modules: bool) -> tuple[str, ...]:
+    def lay_out(self, tree: str, keep: Iterable[str]) -> tuple[str, ...]:
         """Make the working tree just this tree, but for what is kept; gives the submodules that are empty."""
         words = [word for path in keep for word in ("-e", "/" + _SPECIAL.sub(r"\\\g<0>", path))]
-        self._run(_LAY_OUT, words, tree, has_modules=has_modules)
+        self._run(_LAY_OUT, words, tree)
         return tuple(sorted(self._listed("empty", "\n")))
 
-    def look(self, base: str, *, has_modules: bool) -> TreeDifference:
+    def look(self, base: str) -> TreeDifference:
         """How the working tree differs from a tree."""
-        self._run(_LOOK, [], base, has_modules=has_modules)
+        self._run(_LOOK, [], base)
         rows = self._listed("changed", "\0")
         marks = dict(zip(rows[1::2], rows[::2], strict=True))
         gone = frozenset(path for path, mark in marks.items() if mark == "D")
         modules = (frozenset(self._listed(name, "\n")) for name in ("filled", "empty"))
         return TreeDifference(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
 
-    def take(self, base: str, gone: list[str], files: list[str], *, has_modules: bool) -> tuple[str, str]:
+    def take(self, base: str, gone: list[str], files: list[str]) -> tuple[str, str]:
         """After a look: (the tree that `base` becomes without what is gone and with these files, why Git refuses some
         of them); the objects that are new with it go into the person's."""
         if not gone and not files:
             return base, ""
         for name, paths in (("gone", gone), ("taken", files)):
             (self._git / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
-        after = self._run(_TAKE, [], base, has_modules=has_modules)
+        after = self._run(_TAKE, [], base)
         self._import(self._git / "pack")
         said = self._listed("refused", "\n")
         return after, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
@@ -170,10 +170,10 @@ class GitInside:
         if done.returncode:
             raise failure([verb[0]], done.returncode, done.stderr, str(r.common_dir))
 
-    def _run(self, script: str, words: Iterable[str], tree: str, *, has_modules: bool) -> str:
+    def _run(self, script: str, words: Iterable[str], tree: str) -> str:
         """What a script prints. LaneProblem if it fails, or comes to no end."""
         argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
-        env = {**self._env(), "tree": tree, "has_modules": "yes" if has_modules else ""}
+        env = {**self._env(), "tree": tree}
         with sealed(box.filter if box else b"") as filtered:
             inside = box.enclosed(argv, filter_at=filtered) if box else argv
             cwd = "/" if box else self.home / "tree"

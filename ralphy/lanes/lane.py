@@ -94,11 +94,7 @@ class Lane:
     def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
         git = self._git(refs, head)
         make_ready(self.tree, self.keep)
-        self.empty = git.lay_out(tree, self.keep, has_modules=self._has_modules(tree))
-
-    def _has_modules(self, tree: str) -> bool:
-        rows = self._objects.entries(tree).values()
-        return any(row.mode == GITLINK or (row.mode == TREE and self._has_modules(row.oid)) for row in rows)
+        self.empty = git.lay_out(tree, self.keep)
 
     @property
     def was_removed(self) -> bool:
@@ -115,10 +111,10 @@ class Lane:
         and devices go, and what nobody could read becomes readable."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
-        git, has_modules = self._git({}, "ref: refs/heads/lane"), self._has_modules(base)
+        git = self._git({}, "ref: refs/heads/lane")
         selection = Selection(self.tree, partial(self._objects.at, base), self.keep, limits)
-        gone, files = selection.choose(git.look(base, has_modules=has_modules))
-        tree, refused = git.take(base, gone, files, has_modules=has_modules)
+        gone, files = selection.choose(git.look(base))
+        tree, refused = git.take(base, gone, files)
         self._require_sound(base, tree, limits.excluded)
         return selection.taken(tree, refused)
 
