@@ -1,4 +1,4 @@
-"""The variables of programs in a lane: paths that lead into the lane, and a number and ports of the lane's own."""
+"""The variables of programs in a lane without walls: whatever leads into the checkout leads into the lane."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-PORTS_PER_LANE = 100
-CLEAN_SLOTS_FROM = 64  # clean lanes have ports of their own: the next story's agent works while checks run
 # Variables that may name the checkout by another path: through a link.
 _LISTS = ("PATH", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "PWD", "OLDPWD")
 # A path begins after nothing that belongs to a longer one; -I, -L and -B are compilers' options.
@@ -44,12 +42,3 @@ def _moved(part: str, root: Path, tree: Path) -> str:
         except OSError:
             continue
     return part
-
-
-def slot_variables(slot: int, base_port: int = 20000, *, is_clean: bool = False) -> dict[str, str]:
-    """What tells an agent, checks and `setup` which lane they are in, and where its hundred ports begin.
-
-    Tests that need a port, a database or a `docker compose` project of their own take them from here.
-    """
-    number = slot + CLEAN_SLOTS_FROM if is_clean else slot
-    return {"RALPHY_LANE": str(number), "RALPHY_PORT_BASE": str(base_port + PORTS_PER_LANE * number)}

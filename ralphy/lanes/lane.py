@@ -21,13 +21,15 @@ from ralphy.files.tree_walk import make_accessible, remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
 from ralphy.lanes.changes_in_lane import Selection, TakeLimits, Taken, is_within, make_ready
-from ralphy.lanes.environment import rewritten, slot_variables
+from ralphy.lanes.environment import rewritten
 from ralphy.lanes.git_folder import PersonGit, write_git
 from ralphy.lanes.git_inside import GitInside, LaneProblem
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 from ralphy.processes.command import REPO_MARKER
 
+CLEAN = "clean-1"
+_PORTS_PER_LANE = 100
 _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 
 
@@ -58,15 +60,21 @@ class Lane:
         self._stood: os.stat_result | None = None
 
     @property
+    def is_clean(self) -> bool:
+        """Is it the lane of the checks, which no agent ever enters?"""
+        return self.name == CLEAN
+
+    @property
     def is_mounted(self) -> bool:
         """Do programs see the tree at the checkout's path? Else it has no walls."""
         return self._walls is not None
 
     def environment(self, env: Mapping[str, str], base_port: int) -> dict[str, str]:
-        """An environment for a program in the lane: its slot and its ports; without walls, what leads into the checkout
-        leads into the lane, but for the marker of the checkout, by which a restart finds what still runs."""
-        number = int(self.name.rpartition("-")[2])
-        own = slot_variables(number, base_port, is_clean=self.name.startswith("clean"))
+        """An environment for a program in the lane: the lane's number, and the first of its hundred ports; without
+        walls, what leads into the checkout leads into the lane, but for the marker of the checkout, by which a restart
+        finds what still runs."""
+        number = 0 if self.is_clean else int(self.name)
+        own = {"RALPHY_LANE": str(number), "RALPHY_PORT_BASE": str(base_port + _PORTS_PER_LANE * number)}
         led = env if self.is_mounted else rewritten(env, self._repository.root, self.tree)
         marker = {REPO_MARKER: env[REPO_MARKER]} if REPO_MARKER in env else {}
         return {**led, **marker, **own}

@@ -1,4 +1,4 @@
-"""The lanes of a repository: agents' lanes are numbered, checks have clean ones, and each has one user at a time."""
+"""The lanes of a repository: agents' lanes are numbered, checks have a clean one, and each has one user at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
 from ralphy.git.run_lock import Held, Lock, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
-from ralphy.lanes.lane import Lane
+from ralphy.lanes.lane import CLEAN, Lane
 from ralphy.lanes.lane_sandbox import LaneSandbox
 from ralphy.lanes.lanes_folder import CACHES, checkout_folder, repository_folder
 from ralphy.lanes.other_paths import other_checkouts, settings_of
@@ -25,7 +25,7 @@ from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
 
 STRICT = "strict"
-_NAME = re.compile(r"(clean-)?[1-9][0-9]*")
+_NAME = re.compile(rf"{CLEAN}|[1-9][0-9]*")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 
 
@@ -72,9 +72,9 @@ class Pool:
         """The lane of an agent, taken by this process. Held if another one uses it."""
         return self._lane(str(slot))
 
-    def clean(self, slot: int = 1) -> Lane:
-        """A lane that no agent ever enters. Held if another process uses it."""
-        return self._lane(f"clean-{slot}")
+    def clean(self) -> Lane:
+        """The lane of the checks, which no agent ever enters. Held if another process uses it."""
+        return self._lane(CLEAN)
 
     def sandbox(self, view: View | None = None, machine: Machine | None = None) -> LaneSandbox | None:
         """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says, open ones

@@ -1,4 +1,4 @@
-"""Variables that lead into the checkout lead into the lane; each lane has a number and ports of its own."""
+"""Variables that lead into the checkout lead into the lane."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.config.fields import nodes
-from ralphy.lanes.environment import CLEAN_SLOTS_FROM, PORTS_PER_LANE, rewritten, slot_variables
+from ralphy.lanes.environment import rewritten
 
 ROOT, TREE = Path("/home/me/shop"), Path("/home/me/.cache/ralphy/lanes/shop-1/1/tree")
 
@@ -36,14 +35,3 @@ def test_a_checkout_reached_through_a_link_is_the_checkout(tmp_path: Path) -> No
     assert rewritten(env, root, tree) == {
         "PATH": f"{tree}/.venv/bin:/usr/bin::relative", "VIRTUAL_ENV": f"{tree}/gone", "OTHER": f"{link}/x",
     }  # fmt: skip
-
-
-def test_all_lanes_have_ports_of_their_own_below_the_highest() -> None:
-    most = nodes()["lanes.port_base"]["maximum"]
-    every = [slot_variables(slot, most, is_clean=clean) for slot in range(1, CLEAN_SLOTS_FROM + 1)
-             for clean in (False, True)]  # fmt: skip
-    bases = sorted(int(one["RALPHY_PORT_BASE"]) for one in every)
-    assert len({one["RALPHY_LANE"] for one in every}) == len(set(bases)) == 2 * CLEAN_SLOTS_FROM
-    assert bases[0] == most + PORTS_PER_LANE
-    assert bases[-1] + PORTS_PER_LANE <= 65536
-    assert slot_variables(1) == {"RALPHY_LANE": "1", "RALPHY_PORT_BASE": "20100"}

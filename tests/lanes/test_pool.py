@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import stat
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from ralphy.config.fields import nodes
 from ralphy.git.commands import discover
 from ralphy.git.run_lock import Held
 from ralphy.lanes.pool import Pool
@@ -31,6 +33,17 @@ def test_a_lane_has_one_user_at_a_time(pool: Pool, git_repo: Path, tmp_path: Pat
     pool.close()
     assert other.agent().home == lane.home
     other.close()
+
+
+def test_all_lanes_have_ports_of_their_own_below_the_highest(pool: Pool) -> None:
+    most = nodes()["lanes.port_base"]["maximum"]
+    variables = [lane.environment({}, most) for lane in (pool.clean(), *map(pool.agent, (1, 2, 64, 65, 80)))]
+    assert len({one["RALPHY_LANE"] for one in variables}) == 6
+    bases = sorted(int(one["RALPHY_PORT_BASE"]) for one in variables)
+    assert all(after - before >= 100 for before, after in pairwise(bases))
+    assert bases[0] == most
+    assert bases[-1] + 100 <= 65536
+    pool.close()
 
 
 def test_lanes_lie_where_nobody_else_may_look(pool: Pool) -> None:

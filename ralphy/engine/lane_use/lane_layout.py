@@ -74,7 +74,7 @@ def with_documents(w: Workspace, tree: str) -> str:
 
 def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
     """What stays in a lane when another tree is laid out there; in that of the checks, build caches, too."""
-    caches = [path.rstrip("/") for path in w.config.lanes.keep] if lane is clean_lane(w) else []
+    caches = [path.rstrip("/") for path in w.config.lanes.keep] if lane.is_clean else []
     return tuple(dict.fromkeys((*(one.path for one in brought), *caches, *made_by_setup(w, lane, tree))))
 
 
@@ -100,7 +100,7 @@ def _brought(w: Workspace, tree: str) -> list[Brought]:
 
 def _dependencies(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
     """The folders of dependencies that a sandbox shows read-only to checks: brought, or made by `setup`."""
-    if lane is not clean_lane(w) or not lane.is_mounted:
+    if not lane.is_clean or not lane.is_mounted:
         return ()
     made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
     return tuple(dict.fromkeys([*(one.path for one in brought if one.is_dependency), *made]))
@@ -108,7 +108,7 @@ def _dependencies(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -
 
 def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
-    is_bound = lane is clean_lane(w) and lane.is_mounted and not w.config.setup
+    is_bound = lane.is_clean and lane.is_mounted and not w.config.setup
     chosen = [one for one in brought if not (is_bound and one.is_dependency)]
     if not chosen:
         return

@@ -14,7 +14,7 @@ from ralphy.agents.presets import preset_of
 from ralphy.config.load import user_file
 from ralphy.config.trust import record_path
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
-from ralphy.engine.lane_use.open_lanes import clean_lane, lanes_of
+from ralphy.engine.lane_use.open_lanes import lanes_of
 from ralphy.engine.lane_use.strict import view_of
 from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, control_names, expanded
 from ralphy.engine.workspace.set_aside import set_markers_aside
@@ -86,7 +86,7 @@ def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
         bound = [(source / name, lane.at / name) for name in lane.dependencies if _is_folder(source / name)]
         found += [Bind(source, at) for source, at in bound]
         found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
-    return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane is clean_lane(w) and hooks.is_dir() else found
+    return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane.is_clean and hooks.is_dir() else found
 
 
 def _is_folder(path: Path) -> bool:
