@@ -26,8 +26,7 @@ _LINE = b") this line is not code: a probe put it here\n"
 _IN_SCRIPT = b"<script>\n" + _LINE + b"</script>\n"
 _CODE = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm cs fs
     vb swift dart rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads"""
-_SHELL = "sh bash zsh fish ps1 bat cmd awk"
-_SCRIPTS = frozenset(_SHELL.split())
+_SCRIPTS = frozenset(["sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "awk"])
 _SPOILED: Mapping[str, bytes] = {
     **dict.fromkeys((*_CODE.split(), *_SCRIPTS), _LINE),
     "php": b"<?php\n" + _LINE,
@@ -77,24 +76,16 @@ def probed(
 def spoiled_files(paths: Sequence[str], commands: Iterable[str], excluded: Sequence[str] = ()) -> dict[str, bytes]:
     """What each source file is replaced by: a line that its language cannot parse.
 
-    Scripts of a shell only where there is nothing else: most often they start the checks.
+    Folders beside the code only where there is no other code, and scripts of a shell only where there is nothing else:
+    most often they start the checks.
     """
     words = {word.removeprefix("./") for command in commands for word in re.split(r"[\s=:'\"]+", command)}
     own = tuple(f"{folder.rstrip('/')}/" for folder in excluded)
-    code = [path for path in paths if _is_code(path) and path not in words and not path.startswith(own)]
-    main = [path for path in code if not _ASIDE.search(path)]
-    return _known(main) or _known(code) or _known(code, with_scripts=True)
-
-
-def _known(paths: Iterable[str], *, with_scripts: bool = False) -> dict[str, bytes]:
-    """Those of the paths whose language is known, with what spoils them."""
-    endings = ((path, _ending(path)) for path in paths)
-    return {path: _SPOILED[ending] for path, ending in endings
-            if ending in _SPOILED and (with_scripts or ending not in _SCRIPTS)}  # fmt: skip
-
-
-def _is_code(path: str) -> bool:
-    return not is_test(path) and not _CONFIGURATION.search(path)
+    spoils = {path: _SPOILED[_ending(path)] for path in paths
+              if _ending(path) in _SPOILED and path not in words and not path.startswith(own)
+              and not is_test(path) and not _CONFIGURATION.search(path)}  # fmt: skip
+    programs = {path: spoil for path, spoil in spoils.items() if _ending(path) not in _SCRIPTS}
+    return {path: spoil for path, spoil in programs.items() if not _ASIDE.search(path)} or programs or spoils
 
 
 def _ending(path: str) -> str:
@@ -122,33 +113,23 @@ def judged(
     At least one must turn red. Without a mount, so must each that runs tests: a linter that turned red says nothing of
     where the tests import from.
     """
-    if not still:
-        return ProbeVerdict()
-    blind = [name for name in still if runs_tests(name, commands.get(name, ""))]
-    is_none_red = len(still) == len(green)
+    blind = [] if is_mounted else [name for name in still if runs_tests(name, commands.get(name, ""))]
+    if len(still) < len(green) and not blind:
+        return ProbeVerdict(notes=tuple(f"the check {name} passes on broken code: it checks nothing" for name in still))
+    passing = f"{_listed(blind or still)} on broken code"
     if is_mounted:
-        notes = tuple(f"the check {name} passes on broken code: it checks nothing" for name in still)
-        if not is_none_red:
-            return ProbeVerdict(notes=notes)
-        problem = f"the checks check nothing: {_listed(still)} pass on broken code"
         return ProbeVerdict(
-            problem if len(still) > 1 else notes[0], "add a check that runs the project's tests to checks:"
+            f"the checks check nothing: {passing}", "add a check that runs the project's tests to checks:"
         )
-    if is_none_red or blind:
-        names = blind or list(still)
-        verb = "pass" if len(names) > 1 else "passes"
-        problem = f"checks do not look at the lane: {_listed(names)} {verb} on broken code"
-        return ProbeVerdict(
-            problem,
-            "install bubblewrap, so that lanes are mounted at the checkout's path; or have `setup:` install this"
-            " project and its dependencies in the lane",
-        )
-    return ProbeVerdict(notes=tuple(f"the check {name} does not look at the code: it passes on broken code"
-                                    for name in still))  # fmt: skip
+    return ProbeVerdict(
+        f"checks do not look at the lane: {passing}",
+        "install bubblewrap, so that lanes are mounted at the checkout's path; or have `setup:` install this"
+        " project and its dependencies in the lane",
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{names[0]} passes" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} pass"
 
 
 _RUNS_TESTS = re.compile(
