@@ -3,6 +3,7 @@
     NAME/tree/      the working tree
     NAME/git/       its Git folder, written from nothing for each tree that is laid out, and for each that is taken over
     NAME/lane.json  what it is used for
+    NAME/laid-out   the tree that was laid out last
 
 Nothing in it is trusted. Where there are walls, Git looks at it inside them alone; nothing here follows a link in it.
 """
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
+from ralphy.files.atomic import read_regular, replace_file
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import make_accessible, remove
 from ralphy.git.commands import Repository, refs_of
@@ -29,6 +31,7 @@ from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
 from ralphy.processes.command import REPO_MARKER
 
 CLEAN = "clean-1"
+_LAID_OUT = "laid-out"
 _PORTS_PER_LANE = 100
 _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 
@@ -98,6 +101,12 @@ class Lane:
             self._replace()
             self._write(tree, refs, head)
         self._stood = self.tree.lstat()
+        replace_file(self.home / _LAID_OUT, tree.encode(), durable=False)
+
+    @property
+    def laid_out(self) -> str:
+        """The tree that was laid out last; "" if the lane was made again since."""
+        return (read_regular(self.home / _LAID_OUT) or b"").decode()
 
     def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
         git = self._git(refs, head)

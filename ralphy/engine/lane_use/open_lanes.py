@@ -17,7 +17,6 @@ from ralphy.engine.lane_use.strict import SYSTEM, missing, require_closed, view_
 from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.safety_level import AS_YOU, MINIMAL, STRICT, open_program, own_place
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import read_regular
 from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import Pool
 from ralphy.pipeline.acceptance import SEALED
@@ -61,11 +60,6 @@ def agent_lane(w: Workspace) -> Lane:
         if lane.kept_for() in ("", w.feature.name):
             return lane
     raise EnvironmentProblem(f"all {_MOST_LANES} lanes hold work that was cut off", hint="ralphy loop; ralphy lanes")
-
-
-def laid_out_in(lane: Lane) -> str:
-    """The tree that was last laid out in a lane; "" if it was made again since."""
-    return (read_regular(lane.home / "laid-out") or b"").decode()
 
 
 def bubblewrap_for(w: Workspace) -> str | None:

@@ -19,7 +19,7 @@ from ralphy.engine.feature.edits_in_a_run import set_edits_aside
 from ralphy.engine.feature.land import complete_intent, read_intent
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
-from ralphy.engine.lane_use.open_lanes import laid_out_in, lanes_of
+from ralphy.engine.lane_use.open_lanes import lanes_of
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from
 from ralphy.engine.runs.attempt import Attempt, settle
 from ralphy.engine.runs.authoring import keep_code
@@ -103,7 +103,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     if run.get("sandbox") == "none":
         set_edits_aside(w, run.get("edits") or {})
     laid_out = str(run.get("laid_out") or green)
-    is_there = laid_out_in(lane) == laid_out
+    is_there = lane.laid_out == laid_out
     if run.get("step") != names.STORY:
         if is_there:
             keep_code(w, lane, str(run.get("step")), name, base, laid_out)
