@@ -6,6 +6,8 @@ A message says what is wrong; `where` says which file, line and field; `hint` sa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ExitCode:
     """What a `ralphy` process returns; docs/reference/exit-codes.md is generated from here."""
@@ -67,6 +69,21 @@ class InvalidInput(RalphyError):
     """A file or an argument does not say what it must; nothing has been touched."""
 
     exit_code = ExitCode.INVALID
+
+
+def joined(errors: Sequence[InvalidInput], most: int = 100) -> InvalidInput:
+    """One error for one or more: a line each for the first `most`, with its place and its hint.
+
+    A hint that all of them share stands once, as the hint of the whole.
+    """
+    first, common = errors[0], {error.hint for error in errors}
+    lines = []
+    for error in errors[:most]:
+        hint = f" ({error.hint})" if error.hint and len(common) > 1 else ""
+        lines.append(f"{error.what if error is first else error}{hint}")
+    if len(errors) > most:
+        lines.append(f"… and {len(errors) - most} more")
+    return InvalidInput("\n".join(lines), where=first.where, hint=first.hint if len(common) == 1 else "")
 
 
 class Conflict(RalphyError):

@@ -155,20 +155,34 @@ def _did_you_mean(key: str, siblings: Iterable[str], section: str = "") -> str:
 
 def accept(field: Field, value: object) -> Any:
     """`value` as the field holds it (lists become tuples, `30m` and whole seconds floats); raises UnfitError."""
+    for misfit in misfits(field, value):
+        raise misfit
     plain = _as_checked(field, value)
-    for error in _validator(field.dotted).iter_errors(plain):
-        raise _unfit(field, value, error)
-    if isinstance(plain, float) and isnan(plain):  # no bound of the schema excludes it
-        raise UnfitError(f"{field.dotted} is nan, must be {field.expected}")
     if field.dotted == "checks":
-        return None if plain is None else tuple(_checks(plain))
-    if field.dotted in _COMMANDS and plain:
-        _split_words(field, str(plain))
+        return None if plain is None else tuple(Check(**one) for one in plain)
     if field.kind.startswith("tuple"):
         return (plain,) if isinstance(plain, str) else tuple(plain)
     if isinstance(plain, (int, float)) and not isinstance(plain, bool):
         return int(plain) if field.kind == "int" else float(plain)
     return plain
+
+
+def misfits(field: Field, value: object) -> Iterator[UnfitError]:
+    """Everything that is wrong with a value: what the schema refuses, once per place, else what it cannot say."""
+    plain = _as_checked(field, value)
+    refused: dict[Place, UnfitError] = {}
+    for error in _validator(field.dotted).iter_errors(plain):
+        for misfit in _refusals(field, value, error):
+            refused.setdefault(misfit.inner, misfit)
+    yield from refused.values()
+    if refused:
+        return
+    if isinstance(plain, float) and isnan(plain):  # no bound of the schema excludes it
+        yield UnfitError(f"{field.dotted} is nan, must be {field.expected}")
+    elif field.dotted == "checks":
+        yield from _misfits_of_checks(plain or [])
+    elif field.dotted in _COMMANDS and plain:
+        yield from _misfits_of_command(field, str(plain))
 
 
 def _as_checked(field: Field, value: Any) -> Any:
@@ -184,33 +198,40 @@ def _as_checked(field: Field, value: Any) -> Any:
     return seconds_of(plain) if field.is_duration and _DURATION.fullmatch(plain) else plain
 
 
-def _checks(plain: list[dict[str, Any]]) -> Iterator[Check]:
-    names = [one["name"] for one in plain]
-    for number, one in enumerate(plain):
+def _misfits_of_checks(checks: list[dict[str, Any]]) -> Iterator[UnfitError]:
+    names = [one["name"] for one in checks]
+    for number, one in enumerate(checks):
         if one["name"] in names[:number]:
-            raise UnfitError(f'two checks have the name "{one["name"]}"', inner=(number,))
-        _split_words(check_fields()["run"], one["run"], f"checks[{number}].run", (number, "run"))
-        yield Check(**one)
+            yield UnfitError(f'two checks have the name "{one["name"]}"', inner=(number,))
+        yield from _misfits_of_command(check_fields()["run"], one["run"], f"checks[{number}].run", (number, "run"))
 
 
-def _unfit(field: Field, value: Any, error: ValidationError) -> UnfitError:
+def _misfits_of_command(field: Field, text: str, name: str = "", inner: Place = ()) -> Iterator[UnfitError]:
+    try:
+        _split_words(field, text, name, inner)
+    except UnfitError as misfit:
+        yield misfit
+
+
+def _refusals(field: Field, value: Any, error: ValidationError) -> Iterator[UnfitError]:
     """What the schema refuses, in words. Of a list, what the whole of it takes is what helps; the checks have parts."""
     inner: Place = tuple(error.absolute_path) if field.dotted == "checks" else ()
     name = field.dotted
     for step in inner:
         value, name = value[step], f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}"
     if error.validator == "required":
-        return UnfitError(f"{name} has no {next(key for key in ('name', 'run') if key not in value)}", inner=inner)
-    if error.validator == "additionalProperties":
-        key = next(key for key in value if key not in check_fields())
-        return unknown(f"{name}.{key}", check_fields(), (*inner, key))
-    if len(inner) == 1:
-        return UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
-    field = check_fields()[str(inner[1])] if inner else field
-    most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
-    is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
-    quotes = "; put it in quotes" if is_unquoted else ""
-    return UnfitError(f"{name} is {short(value)}, must be {field.expected}{most}{quotes}", inner=inner)
+        yield UnfitError(f"{name} has no {next(key for key in ('name', 'run') if key not in value)}", inner=inner)
+    elif error.validator == "additionalProperties":
+        for key in (key for key in value if key not in check_fields()):
+            yield unknown(f"{name}.{key}", check_fields(), (*inner, key))
+    elif len(inner) == 1:
+        yield UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
+    else:
+        field = check_fields()[str(inner[1])] if inner else field
+        most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
+        is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
+        quotes = "; put it in quotes" if is_unquoted else ""
+        yield UnfitError(f"{name} is {short(value)}, must be {field.expected}{most}{quotes}", inner=inner)
 
 
 def short(value: object) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ralphy.config.fields import Place, UnfitError, accept, all_fields, short, unknown
-from ralphy.config.strict_yaml import Document, parse
+from ralphy.config.fields import Place, UnfitError, accept, all_fields, misfits, short, unknown
+from ralphy.config.strict_yaml import parse
+from ralphy.errors import InvalidInput, joined
 
 # The other `ralphy` (an npm package) keeps these in a file of the same name.
 _FOREIGN = frozenset(
@@ -41,38 +42,48 @@ class Layer:
 
 
 def read_values(data: bytes, where: str) -> Layer:
-    """What the file sets; raises InvalidInput with "path:line" for anything that is not a known setting."""
+    """What the file sets; raises InvalidInput with every mistake in it, each with "path:line"."""
     document, known = parse(data, where), all_fields()
     values: dict[str, Value] = {}
     foreign: list[str] = []
-    for path, value in _settings(document, where):
+    errors: list[InvalidInput] = []
+    for path, value in _settings(document.root, where):
         dotted = ".".join(map(str, path))
         if dotted in _FOREIGN:
             foreign.append(dotted)
             continue
-        try:
-            if dotted not in known:
-                raise unknown(dotted, _siblings(path))
+        mistakes = list(misfits(known[dotted], value)) if dotted in known else [_unknown(path, value)]
+        errors += [one.at(f"{where}:{document.lines[(*path, *one.inner)]}") for one in mistakes]
+        if not mistakes:
             values[dotted] = Value(accept(known[dotted], value), f"{where}:{document.lines[path]}")
-        except UnfitError as error:
-            raise error.at(f"{where}:{document.lines[(*path, *error.inner)]}") from None
+    if errors:
+        raise joined(errors)
     warning = f"{where}: this looks like another tool's file; ignored: {', '.join(foreign)} (put commands under checks)"
     return Layer(values, (warning,) if foreign else ())
 
 
-def _settings(document: Document, where: str) -> Iterator[tuple[Place, object]]:
+def _settings(root: object, where: str) -> Iterator[tuple[Place, object]]:
     """(section and key, value); a section whose settings are all commented out has none."""
-    root = document.root
-    sections = {name.split(".")[0] for name in all_fields() if "." in name}
     if root is not None and not isinstance(root, dict):
         raise UnfitError(f"is {short(root)}, must be a mapping of settings").at(f"{where}:1")
     for key, value in (root or {}).items():
-        if key not in sections:
+        if key not in _sections():
             yield (key,), value
         elif isinstance(value, dict):
             yield from (((key, inner), one) for inner, one in value.items())
         elif value is not None:
-            raise UnfitError(f"{key} is {short(value)}, must be a mapping").at(f"{where}:{document.lines[(key,)]}")
+            yield (key,), value
+
+
+def _sections() -> set[str]:
+    return {name.split(".")[0] for name in all_fields() if "." in name}
+
+
+def _unknown(path: Place, value: object) -> UnfitError:
+    """Why there is no setting of this name."""
+    if len(path) == 1 and path[0] in _sections():
+        return UnfitError(f"{path[0]} is {short(value)}, must be a mapping")
+    return unknown(".".join(map(str, path)), _siblings(path))
 
 
 def _siblings(path: Place) -> list[str]:

@@ -24,6 +24,7 @@ from ralphy.config.strict_yaml import MAX_BYTES
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
+from ralphy.errors import InvalidInput, joined
 from ralphy.files.safe_open import read_bounded
 from ralphy.files.user_folders import config_folder
 
@@ -65,7 +66,7 @@ def load(
         _file_layer(path, _relative(path, repo)) if path else Layer({})
         for path in (user_file(env), repo / ".ralphy" / "config.yaml", _feature_file(repo, feature_dir))
     )
-    layers = [user, project, feature, _env_layer(env), _flag_layer(flags)]
+    layers = [user, project, feature, read_environment(env), _flag_layer(flags)]
     warnings = [text for layer in layers for text in layer.warnings]
     merged = {**defaults, **user.values}
     loosening = {name: setting.value for name, setting in project.values.items()
@@ -154,11 +155,19 @@ def _file_layer(path: Path, where: str) -> Layer:
     return Layer({}) if data is None else read_values(data, where)
 
 
-def _env_layer(env: Mapping[str, str]) -> Layer:
+def read_environment(env: Mapping[str, str]) -> Layer:
+    """What the variables RALPHY_<SECTION>_<KEY> set; raises InvalidInput with every one that does not fit."""
     variables = {field.variable: field for field in all_fields().values() if field.dotted != "checks"}
-    values = {
-        field.dotted: _given(field, env[name], name, parse_words) for name, field in variables.items() if name in env
-    }
+    values: dict[str, Value] = {}
+    errors: list[InvalidInput] = []
+    for name, setting in variables.items():
+        try:
+            if name in env:
+                values[setting.dotted] = _given(setting, env[name], name, parse_words)
+        except InvalidInput as error:
+            errors.append(error)
+    if errors:
+        raise joined(errors)
     sections = tuple({f"{name.split('.')[0].upper()}_" for name in all_fields() if "." in name})
     strange = sorted(
         name for name in env if name.startswith("RALPHY_") and name not in variables and name[7:].startswith(sections)

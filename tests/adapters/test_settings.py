@@ -268,6 +268,25 @@ def test_what_is_wrong_is_refused_with_its_line(
     assert len(error.what) < 200
 
 
+def test_all_mistakes_of_a_place_are_listed_each_on_a_line_with_its_place_and_hint(tmp_path: Path) -> None:
+    checks = "- {name: a, runn: b}\n- {name: a, run: ''}\n- {name: a, run: b, timeout_s: 0}\n"
+    error = refused(tmp_path, f"limits:\n  max_atempts: 3\n  keep_attempts: many\ngit: 3\nchecks:\n{checks}")
+    assert str(error).split("\n") == [
+        '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting (did you mean "limits.max_attempts"?)',
+        '.ralphy/config.yaml:3: limits.keep_attempts is "many", must be a whole number, 1 or more',
+        ".ralphy/config.yaml:4: git is 3, must be a mapping",
+        '.ralphy/config.yaml:6: "checks[0].runn" is not a setting (did you mean "checks[0].run"?)',
+        ".ralphy/config.yaml:6: checks[0] has no run",
+        '.ralphy/config.yaml:7: checks[1].run is "", must be a command on one line',
+        ".ralphy/config.yaml:8: checks[2].timeout_s is 0, must be a number of seconds above 0, "
+        "or a duration such as 30m or 4h (at most 30 days)",
+    ]
+    assert error.hint == ""
+    with pytest.raises(InvalidInput) as caught:
+        load(tmp_path / "none", None, env={"RALPHY_GATES_QA": "maybe", "RALPHY_SETUP": "a\nb"})
+    assert [line.split(":")[0] for line in str(caught.value).split("\n")] == ["RALPHY_SETUP", "RALPHY_GATES_QA"]
+
+
 def test_words_that_yaml_1_1_would_bend_stay_and_marks_line_endings_and_json_are_read(tmp_path: Path) -> None:
     config = loaded(tmp_path, "limits: {until: 23:30}\nproject: {name: no}\nsetup: |\n  npm ci\n").config
     assert config.limits.until == "23:30"

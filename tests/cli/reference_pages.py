@@ -43,8 +43,9 @@ changes one setting in 4; `ralphy config check` checks all places.
 
 A duration is a number of seconds, or has units: `90s`, `30m`, `4h`, `1h30m`, `2d`.
 
-An unknown key is an error (exit code 3); the message has the file, the line and the closest known key. The files are
-plain YAML 1.2: no aliases, tags or duplicate keys, at most 256 KB.
+A value that does not fit, or an unknown key, is an error (exit code 3). All mistakes of a file are listed, one line
+each, with the file, the line and the closest known key. The files are plain YAML 1.2: no aliases, tags or duplicate
+keys, at most 256 KB.
 """
 _EXIT_INTRO = """\
 # Exit codes

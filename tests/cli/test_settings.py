@@ -71,8 +71,12 @@ def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatc
     assert code == 0
     assert any("did you mean RALPHY_LIMITS_MAX_ATTEMPTS?" in text for text in value["warnings"])
     assert any("a feature can only tighten" in text for text in value["warnings"])
-    (project.repo / ".ralphy" / "config.yaml").write_text("limits:\n  max_atempts: 3\n", encoding="utf-8")
+    text = "limits:\n  max_atempts: 3\ngates: {spec: maybe}\n"
+    (project.repo / ".ralphy" / "config.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("RALPHY_LIMITS_CALLS_PER_HOUR", "0")
     code, _, err = call("config", "check")
     assert code == 3
+    assert "RALPHY_LIMITS_CALLS_PER_HOUR: limits.calls_per_hour is 0, must be" in err
     assert '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting' in err
     assert 'did you mean "limits.max_attempts"?' in err
+    assert '\n.ralphy/config.yaml:3: gates.spec is "maybe", must be "human" or "auto"' in err

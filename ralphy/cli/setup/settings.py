@@ -14,10 +14,10 @@ from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, features_begun, with_options
 from ralphy.cli.setup.init import CONFIG
-from ralphy.cli.setup.validity import all_files, report
+from ralphy.cli.setup.validity import FileResult, all_files, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
-from ralphy.config.load import Settings, load, user_file
+from ralphy.config.load import Settings, load, read_environment, user_file
 from ralphy.config.strict_yaml import MAX_BYTES, parse
 from ralphy.config.trust import accept as accept_settings
 from ralphy.config.values import Config
@@ -154,7 +154,8 @@ def _require_models(name: str, wanted: Any, preset: str) -> None:
 def check(call: Invocation) -> int:
     """Check the settings: your own file, the repository's, the features', and the environment.
 
-    A key that is unknown is an error (3), with the closest one that is known. What has no effect is a warning.
+    Every mistake is an error (3), on a line of its own with its file, line and key; for a key that is unknown, with
+    the closest one that is known. What has no effect is a warning.
     """
     root, own = call.repository().root, user_file(os.environ)
     files = [path for path in all_files(call) if path.name == "config.yaml"]
@@ -169,4 +170,12 @@ def check(call: Invocation) -> int:
         files = [own, *files]
     if not files:
         call.output.note("no config.yaml: every setting has its default")
-    return report(call, "config-check", files, (), warnings=warnings)
+    return report(call, "config-check", files, (), _environment(), warnings=warnings)
+
+
+def _environment() -> list[FileResult]:
+    try:
+        read_environment(os.environ)
+    except InvalidInput as error:
+        return [FileResult("environment", "environment", "", error)]
+    return []

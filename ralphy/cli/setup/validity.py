@@ -33,7 +33,7 @@ _NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class FileResult:
     """What was found in a file: how it is counted ("12 stories") or what is wrong with it."""
 
     path: str
@@ -62,14 +62,14 @@ def validate(call: Invocation, target: str | None) -> int:
 
 
 def report(
-    call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], also: Sequence[_Verdict] = (),
+    call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], also: Sequence[FileResult] = (),
     **more: object,
 ) -> int:  # fmt: skip
     """Judge the files, say what is wrong with each, `also` with others, and give the exit code."""
-    verdicts = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
-    rows = [verdict.row() for verdict in verdicts]
-    wrong = [verdict.error for verdict in verdicts if verdict.error]
-    text = "\n".join(f"ok  {verdict.path}: {verdict.summary}" for verdict in verdicts if verdict.error is None)
+    results = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
+    rows = [result.row() for result in results]
+    wrong = [result.error for result in results if result.error]
+    text = "\n".join(f"ok  {result.path}: {result.summary}" for result in results if result.error is None)
     code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
     call.output.answer(name, text, code, files=rows, **more)
     if not call.output.as_json:
@@ -117,11 +117,11 @@ def all_files(call: Invocation) -> Iterator[Path]:
             yield repository.root / name
 
 
-def _misnamed(call: Invocation) -> list[_Verdict]:
+def _misnamed(call: Invocation) -> list[FileResult]:
     """The folders that are no features because of their names alone."""
     repository = call.repository()
     folder = _features_dir(call)
-    return [_Verdict(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
+    return [FileResult(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
             for name in ignored(repository.root, folder)]  # fmt: skip
 
 
@@ -146,14 +146,14 @@ def _display_path(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def _judge(path: Path, display_path: str, bases: Collection[str]) -> _Verdict:
+def _judge(path: Path, display_path: str, bases: Collection[str]) -> FileResult:
     kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
     kind = "stories" if path.name == "stories.json" else kinds.get(path.suffix, "prd")
     kind = "prompt" if path.parts[-3:-1] == (".ralphy", "prompts") else kind
     try:
-        return _Verdict(display_path, kind, _READERS[kind](path, display_path, bases))
+        return FileResult(display_path, kind, _READERS[kind](path, display_path, bases))
     except RalphyError as error:
-        return _Verdict(display_path, kind, "", error)
+        return FileResult(display_path, kind, "", error)
 
 
 def _prd(path: Path, display_path: str, bases: Collection[str]) -> str:
