@@ -18,7 +18,7 @@ from ralphy.documents.dependencies import with_own_spelling
 from ralphy.documents.feature_folder import kind_of
 from ralphy.documents.prd_merge import OWN
 from ralphy.documents.prd_rules import Problem, problems
-from ralphy.errors import InvalidInput, NotFound
+from ralphy.errors import InvalidInput, NotFound, joined
 from ralphy.files.atomic import read_regular, signature
 from ralphy.resources import schema
 from ralphy.text.marks import lines_of
@@ -123,16 +123,12 @@ def _read(path: Path, where: str) -> bytes:
 
 def _refusal(violations: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
     """One error that names the first ten problems, each with its line."""
-    shown_ones = violations[:MOST_SHOWN]
-    lines = lines_of(decode(data, where), [problem.path for problem in shown_ones])
-    first, *others = [(f"{where}:{line}", problem) for line, problem in zip(lines, shown_ones, strict=True)]
-    what = [str(first[1])]
-    for place, problem in others:
-        new = problem.hint if problem.hint != first[1].hint else ""
-        what.append(f"{place}: {problem}" + (f" ({new})" if new else ""))
-    if len(violations) > MOST_SHOWN:
-        what.append(f"… and {len(violations) - MOST_SHOWN} more")
-    return InvalidInput("\n".join(what), where=first[0], hint=first[1].hint or SEE_EXAMPLE)
+    lines = lines_of(decode(data, where), [problem.path for problem in violations])
+    errors = [InvalidInput(str(problem), where=f"{where}:{line}", hint=problem.hint)
+              for line, problem in zip(lines, violations, strict=True)]  # fmt: skip
+    error = joined(errors, MOST_SHOWN)
+    error.hint = error.hint or SEE_EXAMPLE
+    return error
 
 
 def _misfits(document: Any, name: str) -> list[Problem]:
