@@ -6,7 +6,7 @@ import os
 import weakref
 from pathlib import Path
 
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 
 
 class Outbox:

@@ -29,7 +29,7 @@ from ralphy.documents.feature_folder import Feature
 from ralphy.engine.view.status import iso
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
-from ralphy.files.safe_open import read_safely
+from ralphy.files.read import open_regular
 from ralphy.git.commands import Repository, current_branch, head_of, require_plain_rules
 from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
 from ralphy.lanes.lanes_folder import as_in_the_checkout
@@ -254,7 +254,10 @@ def audit(call: Invocation) -> int:
     moved (exit code 4). Cannot detect that the end was cut off, or that someone rewrote the whole file.
     """
     path = call.repository().state_dir / "journal.jsonl"
-    data = read_safely(path, 1 << 40) if path.exists() else b""
+    data = b""
+    if path.exists():
+        with open_regular(path) as journal:
+            data = journal.read()
     chain = verify(data)
     if chain.broken:
         message = f"{path}:{chain.line}: {chain.broken}; {chain.links} lines before it are intact"

@@ -23,7 +23,8 @@ from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.git.commands import head_of
 from ralphy.git.ledger import commits_of
 from ralphy.git.run_lock import holder

@@ -25,7 +25,7 @@ from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
 from ralphy.config.trust import is_trusted
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput, joined
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.files.user_folders import config_folder
 
 _NO_FLAGS: Mapping[str, object] = MappingProxyType({})
@@ -151,7 +151,7 @@ def _relative(path: Path, repo: Path) -> str:
 
 
 def _file_layer(path: Path, where: str) -> Layer:
-    data = read_bounded(path, MAX_BYTES, where=where)
+    data = read_input(path, MAX_BYTES, where=where)
     return Layer({}) if data is None else read_values(data, where)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ralphy.files.atomic import last_bytes, read_regular
 from ralphy.files.git_places import common_of, find_root
 from ralphy.files.notes import read_note, write_note
+from ralphy.files.read import read_regular, read_tail
 from ralphy.files.user_folders import state_folder
 
 Values = Mapping[str, object]
@@ -69,4 +69,4 @@ def _has_foreign_commits(git_dir: Path, common_dir: Path) -> bool:
     if os.path.lexists(common_dir / "refs" / "remotes") or os.path.lexists(common_dir / "reftable"):
         return True
     packed = read_regular(common_dir / "packed-refs", 64 * 1024 * 1024) or b""
-    return b" refs/remotes/" in packed or b"\tclone: " in last_bytes(common_dir / "logs" / "HEAD", _REFLOG_BYTES)
+    return b" refs/remotes/" in packed or b"\tclone: " in read_tail(common_dir / "logs" / "HEAD", _REFLOG_BYTES)

@@ -21,7 +21,7 @@ from typing import Any
 
 from ralphy.detect.rules import SKIPPED_FOLDERS, Language
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 
 MAX_ENTRIES = 2_000
 MAX_BYTES = 256 * 1024
@@ -75,7 +75,7 @@ class ProjectFiles:
     def read(self, name: str) -> str:
         """The text of a file; empty when it is absent, too large or not a file."""
         try:
-            data = read_bounded(self.root / name, MAX_BYTES)
+            data = read_input(self.root / name, MAX_BYTES)
         except InvalidInput:
             return ""
         return data.decode("utf-8", "replace") if data else ""

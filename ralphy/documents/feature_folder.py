@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from ralphy.errors import InvalidInput, NotFound
-from ralphy.files.atomic import names_in, read_regular, signature
+from ralphy.files.read import names_in, read_regular, signature
 from ralphy.pipeline.model import Artifact, Marker
 from ralphy.pipeline.steps.table import documents
 from ralphy.text.nearest import nearest

@@ -19,7 +19,7 @@ from ralphy.documents.feature_folder import kind_of
 from ralphy.documents.prd_merge import OWN
 from ralphy.documents.prd_rules import Problem, problems
 from ralphy.errors import InvalidInput, NotFound, joined
-from ralphy.files.atomic import read_regular, signature
+from ralphy.files.read import read_regular, signature
 from ralphy.resources import schema
 from ralphy.text.marks import lines_of
 from ralphy.text.strict_json import MAX_BYTES, decode, escaped, parse, preview, too_large

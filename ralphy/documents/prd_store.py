@@ -7,7 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ralphy.documents.prd_reader import read_prd
-from ralphy.files.atomic import replace_file, signature, sync_folder
+from ralphy.files.atomic import replace_file, sync_folder
+from ralphy.files.read import signature
 from ralphy.pipeline.model import Prd
 from ralphy.text.strict_json import dump
 

@@ -24,7 +24,8 @@ from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files import temporary
-from ralphy.files.atomic import read_regular, replace_file, signature
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular, signature
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
 from ralphy.pipeline.events import HeldUp, Listener, Said

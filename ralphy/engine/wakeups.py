@@ -17,7 +17,7 @@ from types import TracebackType
 import watchfiles
 
 from ralphy.documents.feature_folder import VIEWS, Feature
-from ralphy.files.atomic import signature
+from ralphy.files.read import signature
 
 RESYNC_S = 5.0
 _STEP_MS = 50

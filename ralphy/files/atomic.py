@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.safe_open import open_regular, read_at_most
+from ralphy.files.read import names_in
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
 
@@ -82,54 +82,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def read_regular(path: Path, most: int = 32 * 1024 * 1024, folder: int | None = None) -> bytes | None:
-    """The bytes of a regular file; None if nothing is there, or something that is not a regular file or too large.
-
-    Never blocks on a FIFO and never follows a link. A relative path begins at `folder`, a descriptor, if there is one.
-    """
-    try:
-        with open_regular(path, os.O_NOFOLLOW, folder) as file:
-            data = read_at_most(file, most + 1)
-    except OSError:
-        return None
-    return data if len(data) <= most else None
-
-
-def names_in(folder: Path) -> list[str]:
-    """The names in a folder; none if it is not there, or no folder."""
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - names are all that is wanted, often of many
-    except OSError:
-        return []
-
-
-def last_bytes(path: Path, most: int) -> bytes:
-    """The end of a file; nothing if it cannot be read."""
-    try:
-        with open_regular(path) as source:
-            source.seek(max(0, source.seek(0, os.SEEK_END) - most))
-            return source.read()
-    except OSError:
-        return b""
-
-
-def read_text(path: Path, most: int = 32 * 1024 * 1024) -> str:
-    """The text of a regular file, "" if there is none or it is too large; bytes that are no UTF-8 are replaced."""
-    return (read_regular(path, most) or b"").decode("utf-8", "replace")
-
-
-def link_on_the_way(root: Path, path: Path) -> Path | None:
-    """The first link in the place of a folder between `root` and a path in it: what lies beyond is not of `root`."""
-    way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
-    return next((folder for folder in reversed(way) if folder.is_symlink()), None)
-
-
-def signature(path: Path | str) -> tuple[int, ...] | None:
-    """(mode, inode, size, mtime, ctime), of which something changes when a file does; None if it is not there."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

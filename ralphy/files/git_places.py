@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from ralphy.files.safe_open import read_safely
+from ralphy.files.read import open_regular
+
+_MOST_BYTES = 64 * 1024
 
 
 def find_root(start: str) -> tuple[str, str] | None:
@@ -16,7 +18,7 @@ def find_root(start: str) -> tuple[str, str] | None:
     if os.path.isdir(dot_git):
         return root, dot_git
     try:
-        target = os.fsdecode(read_safely(dot_git)).removeprefix("gitdir:").strip()
+        target = _line_in(dot_git).removeprefix("gitdir:").strip()
     except OSError:  # a link that leads nowhere: git finds no checkout either
         return None
     return root, os.path.normpath(os.path.join(root, target))
@@ -35,7 +37,13 @@ def root_around(start: str) -> str:
 def common_of(git_dir: str) -> str:
     """The Git folder that all worktrees share with the one of this Git folder."""
     try:
-        common = os.fsdecode(read_safely(os.path.join(git_dir, "commondir"))).strip()
+        common = _line_in(os.path.join(git_dir, "commondir"))
     except OSError:
         return git_dir
     return os.path.normpath(os.path.join(git_dir, common))
+
+
+def _line_in(path: str) -> str:
+    """The path that a file of Git's holds; OSError if there is none."""
+    with open_regular(path) as file:
+        return os.fsdecode(file.read(_MOST_BYTES)).strip()

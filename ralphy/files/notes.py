@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 
 
 def read_note(path: Path, most: int = 32 * 1024 * 1024) -> dict[str, Any]:

@@ -102,6 +102,12 @@ def _identity(found: os.stat_result) -> _Identity:
     return found.st_dev, found.st_ino
 
 
+def link_on_the_way(root: Path, path: Path) -> Path | None:
+    """The first link in the place of a folder between `root` and a path in it: what lies beyond is not of `root`."""
+    way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
+    return next((folder for folder in reversed(way) if folder.is_symlink()), None)
+
+
 def size_of(path: Path) -> int:
     """The bytes of a file, or of everything in a folder; what links lead to is not counted."""
     try:

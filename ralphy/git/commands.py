@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
-from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import as_problem, problem_said
 from ralphy.files.git_places import root_around
+from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
 from ralphy.git.reader import ObjectReader

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ralphy.errors import DiskFull, EnvironmentProblem
-from ralphy.files.safe_open import read_safely
+from ralphy.files.read import read_regular
 from ralphy.git.commands import DURABLE, Repository, failure
 from ralphy.processes import program_paths
 from ralphy.processes.bounded import run_bounded
@@ -121,7 +121,7 @@ def _answer(repository: Repository, words: Sequence[str], env: Mapping[str, str]
     trouble = failure(["commit-tree", "-S"], done.returncode, done.stderr, str(repository.root))
     if isinstance(trouble, DiskFull):
         raise trouble
-    told = (done.stderr + (read_safely(log) if log.exists() else b"")).decode("utf-8", "replace").splitlines()
+    told = (done.stderr + (read_regular(log) or b"")).decode("utf-8", "replace").splitlines()
     lines = dict.fromkeys(_STAMP.sub("", line) for line in told if not _NOISE.match(line))
     raise _not_signed(repository, "; ".join(list(lines)[:3]))
 

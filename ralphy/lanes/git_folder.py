@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 
@@ -124,7 +124,7 @@ def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting:
 
 def _bytes(path: Path) -> bytes:
     """The file's content; nothing where there is none, and of `/dev/null`, by which people turn a file off."""
-    return (read_bounded(path, _MOST) or b"") if path.is_file() else b""
+    return (read_input(path, _MOST) or b"") if path.is_file() else b""
 
 
 def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mapping[str, str], head: str) -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import problem_said
 from ralphy.files.memory_file import sealed
+from ralphy.files.read import read_regular
 from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import with_usual_places

@@ -9,7 +9,8 @@ import hashlib
 import re
 from pathlib import Path
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 
 FILTER = "filter.lfs.clean"
 _MOST_POINTER = 1024

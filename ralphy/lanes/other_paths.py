@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.files.user_folders import config_folder, state_folder
 from ralphy.git.commands import Repository
 
@@ -80,7 +80,7 @@ def other_checkouts(repository: Repository) -> list[Path]:
     """The main checkout and the linked ones, but for this one and one that holds the home: programs write there."""
     common, home = repository.common_dir.resolve(), Path(repository.env.get("HOME", "/"))
     root = repository.root.resolve()
-    named = [read_bounded(file, _MOST) or b"" for file in sorted(common.glob("worktrees/*/gitdir"))]
+    named = [read_input(file, _MOST) or b"" for file in sorted(common.glob("worktrees/*/gitdir"))]
     found = [Path(os.fsdecode(text.strip())).parent for text in named if text.startswith(b"/")]
     found += [common.parent] if common.name == ".git" else []
     return [at for at in dict.fromkeys(found)

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.text.strict_json import preview
 
 FIELDS = ("parent_spec", "parent_brief")
@@ -62,7 +62,7 @@ def read_document(reference: Reference, folder: Path, root: Path) -> DocumentTex
         inside = place.relative_to(root.resolve())
         if ".git" in inside.parts:
             return DocumentText(problem=f"{reference}, which is Git's own")
-        data = read_bounded(place, MOST_BYTES)
+        data = read_input(place, MOST_BYTES)
     except InvalidInput as error:
         return DocumentText(problem=f"{reference}, which {error.what}")
     except (OSError, ValueError, RuntimeError):  # outside, a name that no file can have, or links in a circle

@@ -15,7 +15,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ralphy.errors import InvalidInput
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.pipeline.steps.table import former_templates
 
 MAX_BYTES = 256 * 1024
@@ -106,7 +106,7 @@ def _read(path: Path, name: str) -> str | None:
     """A template's text; None if it is gone, InvalidInput for what is no readable template."""
     if path.is_symlink():
         raise InvalidInput("is not a regular file", where=str(path))
-    data = read_bounded(path, MAX_BYTES)
+    data = read_input(path, MAX_BYTES)
     if data is None:
         return None
     try:

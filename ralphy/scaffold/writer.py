@@ -18,7 +18,8 @@ from pathlib import Path
 from ralphy.config.values import Check
 from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
-from ralphy.files.atomic import read_regular, read_text, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular, read_text
 from ralphy.resources import schema, template_root
 
 SCHEMAS = ("config", "prd")

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import last_bytes
 from ralphy.files.disk_space import refusal
+from ralphy.files.read import read_tail
 from ralphy.pipeline.history import History
 from ralphy.secrets.known_values import Values, clear_json, without_values
 from ralphy.state.chain import LINKAGE, Link, last_link, linked, lock, unlock
@@ -65,9 +65,9 @@ class Journal:
 
     def drop_torn_line(self) -> int:
         """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
-        if last_bytes(self._path, 1) in (b"", b"\n"):
+        if read_tail(self._path, 1) in (b"", b"\n"):
             return 0
-        data = last_bytes(self._path, _MOST_TORN)
+        data = read_tail(self._path, _MOST_TORN)
         torn = len(data) - (data.rfind(b"\n") + 1)
         self.append({"ev": "mended", "bytes": torn}, durable=False)
         return torn

@@ -14,7 +14,7 @@ from typing import Any
 
 from ralphy.agents.protocol import Log
 from ralphy.documents.feature_folder import Feature
-from ralphy.files.safe_open import open_regular
+from ralphy.files.read import open_regular
 from ralphy.text.json_coerce import text_of
 from ralphy.text.lines import Lines
 

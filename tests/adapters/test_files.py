@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.atomic import read_regular, read_text, replace_file, signature
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular, read_text, signature
 
 
 @pytest.mark.parametrize("durable", [True, False])

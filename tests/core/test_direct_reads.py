@@ -14,7 +14,7 @@ ALLOWED = {
     "ralphy/processes/supervisor.py": "a script by itself",
     "ralphy/processes/resource_limits.py": "/proc",
     "ralphy/lanes/other_paths.py": "/proc",
-    "ralphy/files/safe_open.py": "the reader",
+    "ralphy/files/read.py": "the reader",
     "ralphy/state/journal.py": "a descriptor that was opened without waiting",
     "ralphy/cli/setup/demo.py": "the demo's own folder",
     "ralphy/cli/status/repositories.py": "the names of folders, no file",

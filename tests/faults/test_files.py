@@ -13,7 +13,8 @@ import pytest
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.land import NewCommit, land
 from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, RalphyError
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from tests.engine.building import assert_clean, breaks, build, open_feature, story, works
 from tests.sampling import sampled
 

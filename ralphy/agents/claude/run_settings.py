@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 
 # No line of its own in commits, and no prompts from the person's other sessions.
 ALONE = {"attribution": {"commit": "", "pr": ""}, "crossSessionInbound": "refuse"}

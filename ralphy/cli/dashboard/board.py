@@ -25,7 +25,7 @@ from ralphy.documents.report_text import tables_of
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import recent_calls

@@ -32,7 +32,7 @@ from ralphy.cli.dashboard.page import parts_of, title_of
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body, without_secrets
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound, RalphyError
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 from ralphy.resources import template_root
 
 LOOPBACK = "127.0.0.1"

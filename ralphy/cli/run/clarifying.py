@@ -10,7 +10,8 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.documents import questions
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, ExitCode
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.pipeline import clarifications
 from ralphy.pipeline.clarifications import DOCUMENT, Clarification
 from ralphy.pipeline.steps.clarify import CLARIFY

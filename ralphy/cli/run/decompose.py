@@ -14,8 +14,7 @@ from ralphy.cli.setup.init import CONFIG
 from ralphy.cli.setup.ralph_sh import write_script
 from ralphy.documents.readiness import require_ready
 from ralphy.errors import Conflict, ExitCode, NotFound
-from ralphy.files.atomic import read_text
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input, read_text
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.plan import waves_of
 from ralphy.pipeline.steps.spec import SPEC
@@ -72,7 +71,7 @@ def decompose(
 
 
 def _read(path: Path) -> str:
-    data = read_bounded(path, _MOST_BYTES)
+    data = read_input(path, _MOST_BYTES)
     if data is None:
         raise NotFound(f"there is no file {path}", hint="ralphy decompose PRD.md")
     return data.decode("utf-8", "replace")

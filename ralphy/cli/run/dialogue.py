@@ -22,7 +22,8 @@ from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.clarifications import Clarification
 from ralphy.pipeline.steps.clarify import CLARIFY

@@ -15,7 +15,8 @@ from ralphy.cli.status.moments import minute
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.events import Decided, Event, Listener, StoryFailed
 

@@ -23,7 +23,7 @@ from ralphy.engine.reactor import Dialogue, Patience, held_up, run_feature
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
-from ralphy.files.atomic import read_text
+from ralphy.files.read import read_text
 from ralphy.git.run_lock import Held, Lock, covers, purpose_of
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.decision import Halt, Rest, Wait

@@ -18,7 +18,8 @@ from ralphy.engine.session_work import give_up, session_prompt, settle_session
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, RalphyError
-from ralphy.files.atomic import last_bytes, read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular, read_tail
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot
@@ -180,7 +181,7 @@ def promises(given: Mapping[str, Any]) -> set[str]:
 
 def _last_message(transcript: Path) -> str:
     """The text that the session itself said last, past what its subagents said and a line that is cut off."""
-    for line in reversed(last_bytes(transcript, _TAIL).decode("utf-8", "replace").splitlines()):
+    for line in reversed(read_tail(transcript, _TAIL).decode("utf-8", "replace").splitlines()):
         try:
             entry = mapping_of(json.loads(line))
         except ValueError:

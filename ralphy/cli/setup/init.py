@@ -14,7 +14,8 @@ from ralphy.config.values import Check, Config
 from ralphy.detect.stack import StackReport, example_check
 from ralphy.detect.stack import detect as detect_stack
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.git.commands import Repository, require_plain_rules
 from ralphy.scaffold import writer
 from ralphy.scaffold.config_template import check_lines, config_text

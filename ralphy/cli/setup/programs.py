@@ -20,7 +20,7 @@ from ralphy.detect.stack import detect
 from ralphy.engine.lane_use.open_lanes import require_agent_starts
 from ralphy.engine.workspace.safety_level import AS_YOU
 from ralphy.errors import RalphyError
-from ralphy.files.safe_open import read_safely
+from ralphy.files.read import open_regular
 from ralphy.forge.call import call, redacted_line
 from ralphy.forge.github import GitHub
 from ralphy.forge.push import remote, try_push
@@ -86,7 +86,8 @@ def _own_command(env: Mapping[str, str]) -> DoctorFinding:
         return warn("not on PATH: `make loop` will not find it", fix)
     if (scripts / "ralphy").exists() and Path(first).samefile(scripts / "ralphy"):
         return DoctorFinding(first)
-    is_ours = b"ralphy.__main__" in read_safely(first, 4096)
+    with open_regular(first) as script:
+        is_ours = b"ralphy.__main__" in script.read(4096)
     what = "another installation of Ralphy" if is_ours else "another tool called `ralphy`"
     return warn(f"{what} is first on PATH: {first}", fix)
 

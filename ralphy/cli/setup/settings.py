@@ -23,7 +23,7 @@ from ralphy.config.trust import accept as accept_settings
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.scaffold.writer import refuse_links
 
 
@@ -113,7 +113,7 @@ def set_(call: Invocation, key: str, value: str) -> int:
     path = repository.root / CONFIG
     refuse_links(repository.root, CONFIG)
     is_trusted = not call.settings().untrusted
-    before = read_bounded(path, MAX_BYTES, where=CONFIG)
+    before = read_input(path, MAX_BYTES, where=CONFIG)
     after = with_setting(before or b"", CONFIG, field, wanted)
     if after != before:
         path.parent.mkdir(exist_ok=True)

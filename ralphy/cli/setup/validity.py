@@ -21,7 +21,7 @@ from ralphy.documents.readiness import require_ready
 from ralphy.engine.workspace.workspace import fixed_base
 from ralphy.errors import ExitCode, NotFound, RalphyError
 from ralphy.files.git_places import find_root
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
@@ -192,7 +192,7 @@ def _prompt(path: Path, display_path: str, _: Collection[str]) -> str:
 
 
 def _bytes(path: Path, display_path: str, most: int) -> bytes:
-    data = read_bounded(path, most, where=display_path)
+    data = read_input(path, most, where=display_path)
     if data is None:
         raise NotFound("does not exist", where=display_path,
                        hint="`ralphy validate` without arguments checks everything")  # fmt: skip

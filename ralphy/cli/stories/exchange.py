@@ -17,7 +17,7 @@ from ralphy.exchange.issues import plan_of
 from ralphy.exchange.plan import ImportPlan
 from ralphy.exchange.structured import prd_of
 from ralphy.files.atomic import replace_file
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.forge.issues import IssueSource, read_issues, source_of
 from ralphy.scaffold.writer import feature_with, slug
@@ -114,9 +114,9 @@ def _files(path: Path) -> dict[str, str]:
         inside = sorted(entry.path for entry in walk(path) if entry.name.endswith(".md"))
         if len(inside) > _MOST_FILES:
             raise InvalidInput(f"holds {len(inside)} Markdown files, more than {_MOST_FILES}", where=str(path))
-        contents = {name: read_bounded(path / name, _MOST_BYTES) for name in inside}
+        contents = {name: read_input(path / name, _MOST_BYTES) for name in inside}
     else:
-        contents = {path.name: read_bounded(path, _MOST_BYTES)}
+        contents = {path.name: read_input(path, _MOST_BYTES)}
     texts = {name: data.decode("utf-8-sig", "replace") for name, data in contents.items() if data is not None}
     if not texts:
         raise NotFound(f"there is nothing to read at {path}", hint="name a file or a folder")

@@ -18,7 +18,8 @@ from ralphy.engine.view.observe import observe
 from ralphy.engine.view.status import in_progress
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict, InvalidInput, NotFound
-from ralphy.files.atomic import read_text, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_text
 from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decide import decide, waiting_gate
 from ralphy.pipeline.model import Snapshot

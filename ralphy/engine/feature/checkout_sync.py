@@ -24,8 +24,8 @@ from pathlib import Path
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.live_documents import is_document, is_known_version
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular
 from ralphy.files.notes import read_note, write_note
+from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import walk
 from ralphy.git import commands as git
 from ralphy.git.commands import GitError, Repository

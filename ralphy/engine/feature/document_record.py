@@ -15,7 +15,8 @@ from typing import Any
 
 import orjson
 
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 
 _TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
 _KEPT = 8  # earlier versions of a document, for edits that began with one of them

@@ -21,7 +21,7 @@ from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import Edits, edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import read_regular, read_text
+from ralphy.files.read import read_regular, read_text
 from ralphy.git.objects import TREE
 from ralphy.pipeline.acceptance import DOCUMENT, SEALED
 from ralphy.pipeline.model import Artifact, Lost, Prd, Tree

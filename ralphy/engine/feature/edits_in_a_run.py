@@ -13,7 +13,7 @@ from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
 from ralphy.engine.workspace.set_aside import relative_path, set_aside
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 from ralphy.git import commands as git
 from ralphy.text.tone import WAITING
 

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from ralphy.documents.feature_folder import Feature
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.git.commands import Repository
 
 _SPECIAL = re.compile(rb"[\\*?\[]")  # what has a meaning in a pattern of ignored files

@@ -11,8 +11,7 @@ from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import base_branch
 from ralphy.errors import InvalidInput, NotFound
-from ralphy.files.atomic import read_regular
-from ralphy.files.safe_open import read_bounded
+from ralphy.files.read import read_input, read_regular
 from ralphy.git import commands as git
 from ralphy.git.commands import is_squashed
 from ralphy.git.objects import TREE
@@ -181,7 +180,7 @@ def _with_rejection(checkout: Checkout, places: Places, feature: Feature, tip: s
 def _here(feature: Feature) -> Prd | None:
     """prd.json in the checkout. One that is not valid counts as not there: what opens the feature names the error."""
     try:
-        data = read_bounded(feature.file("prd.json"), MAX_BYTES)
+        data = read_input(feature.file("prd.json"), MAX_BYTES)
     except InvalidInput:
         return None
     return _prd(data, feature.path) if data else None

@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 from ralphy.engine.feature.document_record import Signature, is_old
 from ralphy.engine.feature.excluded_folder import exclude_file, excluded_line
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular, signature
+from ralphy.files.read import read_regular, signature
 from ralphy.files.tree_walk import walk
 from ralphy.git import commands as git
 

@@ -22,8 +22,9 @@ from pathlib import Path
 from ralphy.engine.feature.document_record import Record, Signature, blob_id, is_old, read_record
 from ralphy.engine.feature.ignored_files import files_not_ignored
 from ralphy.engine.workspace.workspace import Workspace, is_private
-from ralphy.files.atomic import link_on_the_way, read_regular, signature, write_beside
-from ralphy.files.tree_walk import children, walk
+from ralphy.files.atomic import write_beside
+from ralphy.files.read import read_regular, signature
+from ralphy.files.tree_walk import children, link_on_the_way, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
 

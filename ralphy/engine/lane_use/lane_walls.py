@@ -18,7 +18,7 @@ from ralphy.engine.lane_use.open_lanes import lanes_of
 from ralphy.engine.lane_use.strict import view_of
 from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, control_names, expanded
 from ralphy.engine.workspace.set_aside import set_markers_aside
-from ralphy.files.atomic import signature
+from ralphy.files.read import signature
 from ralphy.files.tree_walk import children, walk
 from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import refs_of

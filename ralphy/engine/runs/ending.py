@@ -10,7 +10,7 @@ from typing import Any
 from ralphy.agents.presets import preset_of
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 from ralphy.pipeline.history import Entry
 from ralphy.text.json_coerce import text_of
 

@@ -29,7 +29,8 @@ from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.subject import Subject, subject
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import private_folder, read_regular
+from ralphy.files.atomic import private_folder
+from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import children, remove
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lanes_folder import as_in_the_checkout

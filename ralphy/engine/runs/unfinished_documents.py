@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import link_on_the_way, read_regular
+from ralphy.files.read import read_regular
+from ralphy.files.tree_walk import link_on_the_way
 from ralphy.pipeline.steps.step import DRAFT
 from ralphy.pipeline.steps.table import documents
 

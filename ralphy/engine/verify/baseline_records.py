@@ -16,7 +16,8 @@ from ralphy.checks.listing import Listing
 from ralphy.config.values import Check
 from ralphy.engine.workspace.pre_commit_hook import hook_digest
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.pipeline.model import Baseline
 from ralphy.text.json_coerce import number_of
 

@@ -23,8 +23,8 @@ from ralphy.engine.verify.baseline_records import known_baseline
 from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import InvalidInput
-from ralphy.files.atomic import read_regular
 from ralphy.files.disk_space import free_mb
+from ralphy.files.read import read_regular
 from ralphy.pipeline.acceptance import DOCUMENT, OFF, Acceptance, read_acceptance
 from ralphy.pipeline.clarifications import open_questions
 from ralphy.pipeline.life import Life, is_done, is_rejected, life_of

@@ -11,7 +11,8 @@ from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.git import commands as git
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided

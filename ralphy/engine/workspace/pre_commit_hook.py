@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.safe_open import read_safely
+from ralphy.files.read import open_regular
 
 NAME = "pre-commit"
 
@@ -23,7 +23,10 @@ def hook_of(w: Workspace) -> Path | None:
 def hook_digest(w: Workspace) -> str:
     """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
     hook = hook_of(w)
+    if hook is None:
+        return ""
     try:
-        return hashlib.sha256(read_safely(hook)).hexdigest()[:12] if hook else ""
+        with open_regular(hook) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:12]
     except OSError:  # it may be run and not be read
         return ""

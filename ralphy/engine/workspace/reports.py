@@ -14,7 +14,7 @@ from types import TracebackType
 
 from ralphy.checks.listing import Listing, parse_junit
 from ralphy.files import temporary
-from ralphy.files.atomic import read_regular
+from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import remove
 
 _MOST_BYTES = 64 * 1024 * 1024

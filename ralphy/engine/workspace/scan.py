@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import read_regular, replace_file
+from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.git import commands as git
 from ralphy.git.objects import GITLINK
 from ralphy.secrets.known_values import Values, clear_json, values_of

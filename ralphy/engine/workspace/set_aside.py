@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ralphy.documents.feature_folder import MARKERS
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.files.atomic import link_on_the_way, private_folder, remove_temporaries
+from ralphy.files.atomic import private_folder, remove_temporaries
+from ralphy.files.tree_walk import link_on_the_way
 
 _MOST_OF_A_NAME = 200  # bytes of its end: no folder takes more than 255
 
