@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ralphy.text.json_coerce import mapping_of, moment_of, number_of, text_of
-from ralphy.text.plain_text import plain
+from ralphy.text.plain_text import without_controls
 
 WORTH_A_WARNING = 0.75  # used of a window, where the provider names no threshold of its own
 _MOST = 8
@@ -32,7 +32,12 @@ def read_windows(info: Mapping[str, Any]) -> tuple[Window, ...]:
     """The windows that a `rate_limit_info` lists; those without a number are left out."""
     listed = [(str(kind), mapping_of(value)) for kind, value in mapping_of(info.get("unifiedWindows")).items()]
     return tuple(
-        Window(plain(kind)[:_NAME_CHARS], used, moment_of(window.get("resetsAt")), "surpassedThreshold" in window)
+        Window(
+            without_controls(kind)[:_NAME_CHARS],
+            used,
+            moment_of(window.get("resetsAt")),
+            "surpassedThreshold" in window,
+        )
         for kind, window in listed[:_MOST]
         if (used := number_of(window.get("utilization"))) is not None
     )

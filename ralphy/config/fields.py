@@ -23,7 +23,8 @@ from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
 from ralphy.text.nearest import nearest
-from ralphy.text.strict_json import escaped, preview
+from ralphy.text.plain_text import escaped
+from ralphy.text.strict_json import preview
 
 Place = tuple[str | int, ...]
 

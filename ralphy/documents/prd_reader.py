@@ -22,7 +22,8 @@ from ralphy.errors import InvalidInput, NotFound, joined
 from ralphy.files.read import read_regular, signature
 from ralphy.resources import schema
 from ralphy.text.marks import lines_of
-from ralphy.text.strict_json import MAX_BYTES, decode, escaped, parse, preview, too_large
+from ralphy.text.plain_text import escaped
+from ralphy.text.strict_json import MAX_BYTES, decode, parse, preview, too_large
 
 Document = dict[str, Any]
 

@@ -12,7 +12,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ralphy.documents.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
-from ralphy.text.strict_json import escaped, preview
+from ralphy.text.plain_text import escaped
+from ralphy.text.strict_json import preview
 
 Path = tuple[str | int, ...]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ralphy.documents.criteria import titled_lists
 from ralphy.pipeline.model import Story
 from ralphy.text.first_few import first_few
-from ralphy.text.plain_text import printable
+from ralphy.text.plain_text import replace_unprintable
 
 MOST_BYTES = 64 * 1024
 _MOST_PATTERNS = 60
@@ -72,13 +72,13 @@ class ProgressEntry:
 
 def _guarded(text: str) -> str:
     """Text of an agent or a test run, unable to look like an entry, a rule or a terminal command."""
-    plain = printable(text, "\n\t")
+    plain = replace_unprintable(text, "\n\t")
     return re.sub(r"^(\s*)(#+ |---)", r"\1 \2", plain, flags=re.M)
 
 
 def _line(text: str) -> str:
     """Text on one line: the name of a file may hold a line break, or bytes that are not text."""
-    return printable(text, instead="�")
+    return replace_unprintable(text, by="�")
 
 
 def added(text: str, entry: ProgressEntry, started: str) -> str:

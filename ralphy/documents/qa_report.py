@@ -11,7 +11,7 @@ import yaml
 
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import CriterionAnswer, QaReport, ReviewFinding
-from ralphy.text.plain_text import printable
+from ralphy.text.plain_text import replace_unprintable
 
 _SEVERITIES = ("critical", "major", "minor", "info")
 _STATES = ("open", "resolved", "dropped", "noted")
@@ -111,4 +111,4 @@ def _finding(item: object, number: int, where: str) -> ReviewFinding:
 def _plain(value: object) -> str:
     """A scalar as text that may stand in prd.json; "" for all else: a list may stand for more than memory holds."""
     text = str(value)[:_MOST_TEXT] if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    return printable(text, "\n").strip()
+    return replace_unprintable(text, "\n").strip()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from ralphy.pipeline.model import Answer
-from ralphy.text.plain_text import printable
+from ralphy.text.plain_text import replace_unprintable
 
 _SECTION = re.compile(r"^## ([A-Za-z0-9][A-Za-z0-9._-]*(?: step)?):[^\n]*\n(.*?)(?=^## |\Z)", re.M | re.S)
 _ANSWER = re.compile(r"^[ \t*_]*answer[*_]*:[*_]*[ \t]*(.*)\Z", re.M | re.S | re.I)
@@ -31,7 +31,7 @@ def key_of(question: Answer) -> str:
 def asked(text: str, key: str, title: str, question: str) -> str:
     """QUESTIONS.md with an open question for a story or step; an earlier section of it is replaced."""
     remaining = without(text, key) or _INTRO
-    plain = printable(question.strip(), "\n")
+    plain = replace_unprintable(question.strip(), "\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
     return f"{remaining.rstrip()}\n\n## {key}: {title}\n\n{quoted}\n\nAnswer:\n"
 

@@ -14,7 +14,7 @@ from typing import Any
 from ralphy.documents.report import Cost, CriterionRow, LandedStory, Report
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
-from ralphy.text.plain_text import printable
+from ralphy.text.plain_text import replace_unprintable
 from ralphy.text.rehearsed import NOTE
 
 Clock = Callable[[float], str]
@@ -165,5 +165,5 @@ def _table(section: Section) -> list[str]:
 
 def _plain(text: str) -> str:
     """Text on one line that is shown as it is."""
-    line = " ".join(printable(text).split())
+    line = " ".join(replace_unprintable(text).split())
     return _SPECIAL.sub(r"\\\g<0>", line)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from ralphy.checks.listing import number_of_tests
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import commit_documents
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem, RalphyError
@@ -29,6 +28,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.verification import changed_lines, is_unverified
 from ralphy.text.first_few import first_few
+from ralphy.text.plain_text import as_utf8
 from ralphy.text.rehearsed import NOTE
 from ralphy.text.tone import WAITING
 
@@ -91,7 +91,7 @@ def _tell_of_large_files(w: Workspace, s: Snapshot, target: Remote) -> None:
         return
     base = w.repository.text("merge-base", s.tree.base, s.tree.head)
     changes = w.objects.changes(w.objects.tree_of(base), w.objects.tree_of(s.tree.head))
-    paths = [printable(path) for path, _, now in changes if now and pointer_of(w.objects.read(now.oid) or b"")]
+    paths = [as_utf8(path) for path, _, now in changes if now and pointer_of(w.objects.read(now.oid) or b"")]
     if paths:
         names = f"{', '.join(paths[:3])}{' …' if paths[3:] else ''} {'are' if paths[1:] else 'is'}"
         upload = f"git lfs push {target.name} {s.tree.feature_branch}"

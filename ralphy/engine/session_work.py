@@ -21,7 +21,6 @@ from ralphy.engine.lane_use.take_over import Candidate, committed
 from ralphy.engine.runs.prompt import context_texts
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge_session
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git import commands as git
@@ -30,6 +29,7 @@ from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.table import steps
 from ralphy.pipeline.stories import completed, not_passed
 from ralphy.testguard.substance import is_test
+from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES, _MOST_OF_AN_ERROR = 200, 2000
 
@@ -53,7 +53,7 @@ def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -
     verdict = judge_session(w, story, candidate, loop.attempts - 1)
     judged = verdict.candidate or candidate
     if verdict.passed and judged.tree != candidate.tree:
-        changed = (printable(path) for path, _, _ in w.objects.changes(candidate.tree, judged.tree))
+        changed = (as_utf8(path) for path, _, _ in w.objects.changes(candidate.tree, judged.tree))
         return Settled(reason=f"the pre-commit hook changes {', '.join(changed)}: run it, and commit the result")
     if not verdict.passed:
         return Settled(reason=redacted(w, verdict.digest or verdict.failure))
@@ -70,7 +70,7 @@ def _complete(
     w: Workspace, s: Snapshot, story: Story, loop: SessionLoop, candidate: Candidate, verdict: Verdict, base: str
 ) -> str:  # fmt: skip
     """Complete the story; gives the commit that does it."""
-    names = [printable(path) for path in candidate.files[:_MOST_FILES]]
+    names = [as_utf8(path) for path in candidate.files[:_MOST_FILES]]
     execution = {"attempts": loop.attempts, "code_test_attempts": loop.attempts, "completed_at": w.iso_now,
                  "files_modified": names}  # fmt: skip
     added, removed = git.lines_changed(w.repository, candidate.green, candidate.tree)

@@ -29,6 +29,7 @@ from ralphy.lanes.changes_in_lane import is_within
 from ralphy.lanes.ignored import AUTO, SCENARIOS, dependency_folder, is_dependency, is_leftover
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.mount_points import make_mount_point
+from ralphy.text.plain_text import as_utf8
 
 if TYPE_CHECKING:
     from ralphy.git.commands import Repository
@@ -139,13 +140,9 @@ def _why_not(root: Path, path: str, *, is_wanted: bool) -> str:
 
 
 def _said(left: Mapping[str, str]) -> list[str]:
-    said = [f"{_shown(path)} is not copied into lanes: {why}" for path, why in sorted(left.items())]
+    said = [f"{as_utf8(path)} is not copied into lanes: {why}" for path, why in sorted(left.items())]
     rest = len(said) - _MOST_SAID
     return [*said[:_MOST_SAID], f"and {rest} more are not copied into lanes"] if rest > 0 else said
-
-
-def _shown(path: str) -> str:
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:

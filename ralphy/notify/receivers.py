@@ -20,7 +20,7 @@ from ralphy.pipeline.notices import Notice
 from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import find, own_environment
 from ralphy.secrets.known_values import clear_json, values_of, without_values
-from ralphy.text.plain_text import printable
+from ralphy.text.plain_text import replace_unprintable
 
 TIMEOUT_S = 10.0
 _MOST_SAID = 200
@@ -63,7 +63,7 @@ def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
     fields = json.loads(cleared(notice, env))
     reminder = "Reminder: " if notice.is_reminder else ""
     lines = [str(fields[name]) for name in ("text", "where", "command") if fields[name]]
-    return printable(f"{reminder}{fields['title']}"), "\n".join(map(printable, lines))
+    return replace_unprintable(f"{reminder}{fields['title']}"), "\n".join(map(replace_unprintable, lines))
 
 
 def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: Notice) -> None:

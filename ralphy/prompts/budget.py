@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ralphy.checks.first_error import first_error
-from ralphy.text.plain_text import plain
+from ralphy.text.plain_text import without_controls
 
 _LINE_END = re.compile(r"\r+\n")
 _ENTRY = re.compile(r"^## \[([^\]\n]{1,64})\] - (\S+)", re.M)
@@ -123,7 +123,7 @@ def fence(name: str, text: str, nonce: str) -> str:
 def _plain(text: str) -> str:
     """Without terminal codes; of a line that was redrawn, its last state."""
     lines = _LINE_END.sub("\n", text).split("\n")
-    return plain("\n".join(line.rpartition("\r")[2] for line in lines))
+    return without_controls("\n".join(line.rpartition("\r")[2] for line in lines))
 
 
 def _squeezed(lines: Sequence[str]) -> Iterator[str]:

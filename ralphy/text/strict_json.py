@@ -17,6 +17,7 @@ import orjson
 
 from ralphy.errors import InvalidInput
 from ralphy.text.marks import line_of_number, line_of_second
+from ralphy.text.plain_text import escaped
 
 MAX_BYTES = 32 * 1024 * 1024
 MAX_DEPTH = 100
@@ -120,11 +121,6 @@ def preview(value: Any, limit: int = 60) -> str:
     text = json.dumps(value[: limit + 1] if isinstance(value, str) else value, ensure_ascii=False)
     text = escaped(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def escaped(text: str) -> str:
-    """The text with everything that does not print (controls, bidirectional marks) as \\uXXXX."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

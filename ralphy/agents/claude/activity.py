@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.agents.protocol import Activity
 from ralphy.agents.status_report import without_report
 from ralphy.text.json_coerce import mapping_of, text_of
-from ralphy.text.plain_text import plain
+from ralphy.text.plain_text import without_controls
 
 SHOWN_CHARS = 200
 TOOL_KINDS = {
@@ -40,5 +40,5 @@ def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity 
 
 def shorten(text: str) -> str:
     """One line, fit to be shown: nothing of it is obeyed by a terminal."""
-    line = " ".join(plain(" ".join(text[: 4 * SHOWN_CHARS].split())).split())
+    line = " ".join(without_controls(" ".join(text[: 4 * SHOWN_CHARS].split())).split())
     return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"

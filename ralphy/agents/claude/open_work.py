@@ -13,7 +13,7 @@ from typing import Any
 from ralphy.agents.claude.loop_detection import digest_of
 from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, number_of, text_of
-from ralphy.text.plain_text import plain
+from ralphy.text.plain_text import without_controls
 
 _SHOWN_CHARS = 60
 _WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
@@ -74,4 +74,4 @@ class BackgroundTasks:
 
 
 def _described(task: Mapping[str, Any]) -> str:
-    return plain(text_of(task.get("description")))[:_SHOWN_CHARS]
+    return without_controls(text_of(task.get("description")))[:_SHOWN_CHARS]

@@ -137,9 +137,9 @@ class GateDialogue:
         else:
             contents = (documents.to_read(self._w, name) for name in step.at_gate)
             text = "\n\n".join(data.decode("utf-8", "replace").rstrip() for data in contents if data)
-        printable = harmless(text or "nothing to show")
-        if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), printable):
-            self._output.verbatim(printable.rstrip("\n") + "\n")
+        page = harmless(text or "nothing to show")
+        if not self._own_program(os.environ.get("PAGER") or "less -FRX", (), page):
+            self._output.verbatim(page.rstrip("\n") + "\n")
         self._prompt()
         return True
 

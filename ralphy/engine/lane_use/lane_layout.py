@@ -10,7 +10,6 @@ from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.feature.lane_tree import tip_of, work_tip
 from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
-from ralphy.engine.workspace.changes import printable
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.atomic import replace_file
 from ralphy.files.tree_walk import remove
@@ -18,6 +17,7 @@ from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, bring, found
 from ralphy.lanes.ignored import dependency_folder
 from ralphy.sandbox.mount_points import make_mount_point
+from ralphy.text.plain_text import as_utf8
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[
 def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
     """Say once which submodules are empty folders in lanes, before checks turn red for it."""
     for path in lane.empty[:5]:
-        say_once(w, f"{printable(path)} is an empty folder in lanes: "
+        say_once(w, f"{as_utf8(path)} is an empty folder in lanes: "
                  "the commit of the submodule is not in your checkout; "
-                 f"git submodule update --init {printable(path)}", WAITING)  # fmt: skip
+                 f"git submodule update --init {as_utf8(path)}", WAITING)  # fmt: skip
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:

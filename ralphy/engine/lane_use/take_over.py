@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ralphy.engine.workspace.changes import is_control, printable
+from ralphy.engine.workspace.changes import is_control
 from ralphy.git.objects import GITLINK
 from ralphy.lanes.changes_in_lane import TakeLimits, Taken
 from ralphy.lanes.git_inside import LaneProblem
 from ralphy.testguard.substance import FileChange, why_unsafe
+from ralphy.text.plain_text import as_utf8
 from ralphy.text.tone import BAD, WAITING
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     code = {path: new for path, new in changes.items() if _is_code(w, path)}
     tree = taken.tree if code == changes else w.objects.graft(green, code)
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
-    pointers = [f"{printable(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
+    pointers = [f"{as_utf8(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
                 for path in lane.missing_lfs_content(green, tree)]  # fmt: skip
-    refused = next(iter([*pointers, *map(printable, taken.refused)]), "") or _why_unsafe(w, green, tree)
-    modules = tuple(f"{printable(path)}/ (a submodule)" for path in taken.modules)
+    refused = next(iter([*pointers, *map(as_utf8, taken.refused)]), "") or _why_unsafe(w, green, tree)
+    modules = tuple(f"{as_utf8(path)}/ (a submodule)" for path in taken.modules)
     if modules:
         w.say(f"not taken: {', '.join(modules[:5])}", WAITING)
-    return Candidate(tree, w.code_of(tree), green, files, (*map(printable, taken.control), *modules), refused)
+    return Candidate(tree, w.code_of(tree), green, files, (*map(as_utf8, taken.control), *modules), refused)
 
 
 def _taken(w: Workspace, lane: Lane, laid_out: str) -> Taken:
@@ -73,9 +74,9 @@ def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
         if new and new.mode in ("120000", GITLINK):
             why = why_unsafe(path, new.mode, (w.objects.read(new.oid) or b"") if new.mode == "120000" else b"")
             if why:
-                return printable(why)
+                return as_utf8(why)
         if old and old.mode == GITLINK and old != new:
-            return f"{printable(path)} is a submodule: a story cannot change it"
+            return f"{as_utf8(path)} is a submodule: a story cannot change it"
     return ""
 
 
@@ -132,5 +133,5 @@ def committed(w: Workspace, base: str, head: str) -> Candidate:
         refused.append(limits.why_too_big(path, size))
     refused.append(limits.why_too_many(added))
     tree = w.objects.graft(green, files)
-    why = printable(next(filter(None, refused), "")) or _why_unsafe(w, green, tree)
+    why = as_utf8(next(filter(None, refused), "")) or _why_unsafe(w, green, tree)
     return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)), refused=why)

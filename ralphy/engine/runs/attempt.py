@@ -24,7 +24,7 @@ from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.case import Verdict
-from ralphy.engine.workspace.changes import is_control, printable
+from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.scan import redacted
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.waiting import next_try
@@ -42,7 +42,7 @@ from ralphy.pipeline.stories import completed, not_passed
 from ralphy.pipeline.verification import is_unverified, verified_by
 from ralphy.prompts.budget import excerpt
 from ralphy.testguard.substance import digest_of, is_test
-from ralphy.text.plain_text import plain
+from ralphy.text.plain_text import as_utf8, without_controls
 
 _ERROR_BYTES = 2000
 _MOST_MOVES = 4  # of a person, each in the moment of a landing
@@ -300,7 +300,7 @@ def _entry(w: Workspace, a: Attempt, status: str) -> progress.ProgressEntry:
 
 def _names(w: Workspace, paths: Sequence[str]) -> list[str]:
     """Paths as they may be written down: a name can hold a secret, too."""
-    return redacted(w, "\0".join(map(printable, paths))).split("\0") if paths else []
+    return redacted(w, "\0".join(map(as_utf8, paths))).split("\0") if paths else []
 
 
 def _output(check: CheckResult) -> str:
@@ -314,6 +314,6 @@ def _tail(output: str, lines: int = 12, width: int = 300) -> str:
 
 def _short(text: str, most: int = _ERROR_BYTES) -> str:
     """At most so many characters, on lines that cannot pass for a trailer."""
-    lines = [" ".join(plain(line).split()) for line in text.splitlines()]
+    lines = [" ".join(without_controls(line).split()) for line in text.splitlines()]
     body = "\n".join(line for line in lines if line and not line.startswith("Ralphy-"))
     return body if len(body) <= most else body[:most] + " …"

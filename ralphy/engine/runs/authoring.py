@@ -26,7 +26,6 @@ from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.runs.unfinished_documents import digest_of
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
@@ -45,6 +44,7 @@ from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.step import DRAFT, DocumentFormat, Handed, Step, StepOutput
 from ralphy.pipeline.steps.table import step_of
+from ralphy.text.plain_text import as_utf8
 from ralphy.text.strict_json import dump
 
 
@@ -133,7 +133,7 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
     if not git.resolve(w.repository, ref):
         w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
-    changed = printable(", ".join(candidate.files))
+    changed = as_utf8(", ".join(candidate.files))
     w.say(f"the {step} agent changed code, which is not taken: {changed} (kept: git show {ref})")
 
 

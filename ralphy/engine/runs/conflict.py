@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from ralphy.documents.criteria import titled_lists
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Story
 from ralphy.text.first_few import first_few
+from ralphy.text.plain_text import as_utf8
 
 _MOST_CHARS = 6000  # of each side's diff
 _MOST_STORIES = 5
@@ -17,7 +17,7 @@ _MOST_STORIES = 5
 
 def conflict_digest(w: Workspace, own: tuple[str, str], theirs: tuple[str, str], paths: Sequence[str]) -> str:
     """The digest: `own` and `theirs` are each what was there before, and after the change."""
-    names = ", ".join(map(printable, paths[:20]))
+    names = ", ".join(map(as_utf8, paths[:20]))
     parts = (
         f"The last attempt's work conflicts with {named_between(w, *theirs)}, in {names}. In these files the tree has "
         "what was committed; the rest of the work is in place. Do your story on top of it, so that both hold.",

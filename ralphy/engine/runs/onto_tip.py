@@ -19,12 +19,13 @@ from ralphy.engine.runs.conflict import conflict_digest, landed_between, named_b
 from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge
-from ralphy.engine.workspace.changes import is_control, printable
+from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
 from ralphy.lanes.lane import Lane
 from ralphy.pipeline.model import Story
+from ralphy.text.plain_text import as_utf8
 from ralphy.text.tone import WAITING
 
 _MOST_TRIES = 5
@@ -119,7 +120,7 @@ def _conflict(
     w: Workspace, story: Story, candidate: Candidate, commits: tuple[str, str, str], paths: tuple[str, ...]
 ) -> Verdict:
     base, head, tip = commits
-    why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(printable, paths[:5]))}"
+    why = f"it conflicts with {named_between(w, base, tip)}, in {', '.join(map(as_utf8, paths[:5]))}"
     w.say(f"{story.id}: {why}; starting it again on top of that")
     digest = conflict_digest(w, (head, candidate.tree), (base, tip), paths)
     return Verdict(Outcome.CONFLICTED, why, digest, goes_on=True, candidate=candidate)

@@ -17,7 +17,6 @@ from ralphy.engine.lane_use.hooks import Hooked
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.verify.baseline_records import known_tests, listed
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -28,6 +27,7 @@ from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import FileChange, is_test
 from ralphy.testguard.test_files import WrittenTest, assertions_in, tests_in
 from ralphy.testguard.written.red_first import RedFirst
+from ralphy.text.plain_text import as_utf8
 
 _MOST_BYTES = 2_000_000  # of a file; what is larger is no source
 
@@ -81,7 +81,7 @@ class Change(FileChange):
     @property
     def name(self) -> str:
         """The path as text."""
-        return printable(self.path)
+        return as_utf8(self.path)
 
     @property
     def old_text(self) -> str | None:

@@ -9,13 +9,13 @@ from ralphy.checks.listing import FAILED, Listing, merged
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed, record_baseline
 from ralphy.engine.verify.case import Case, Change, Verdict
-from ralphy.engine.workspace.changes import printable
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untold
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
+from ralphy.text.plain_text import as_utf8
 
 
 def tests_are_kept(c: Case) -> Verdict | None:
@@ -35,7 +35,7 @@ def _compared(c: Case, before: Mapping[str, Listing]) -> Iterator[Finding]:
     after, removes = listed(c.checks), c.story.removes
     old, new = merged(list(before.values())), merged(list(after.values()))
     c.evidence |= _evidence(old, new) if c.checks else {}
-    yield from steering_findings(map(printable, c.candidate.files))
+    yield from steering_findings(map(as_utf8, c.candidate.files))
     yield from _silenced(before, c.checks)
     yield from _failing_but_green(before, c.checks)
     yield from skipped(before, after, removes)

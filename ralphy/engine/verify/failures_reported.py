@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.verify.case import Case, Verdict, source_of
-from ralphy.engine.workspace.changes import files_of, printable
+from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
@@ -20,6 +20,7 @@ from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
+from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES = 2_000
 
@@ -83,7 +84,7 @@ def _with_spoiled_tests(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
     for path, entry in files_of(c.w, tree):
         holds_tests = is_test(path) or path in c.places.names or has_tests_beside_code(path)
         data = source_of(c.w, entry) if holds_tests and len(files) < _MOST_FILES else None
-        text, cases = spoiled(printable(path), data) if data else (b"", [])
+        text, cases = spoiled(as_utf8(path), data) if data else (b"", [])
         if cases:
             found += cases
             files[path] = (entry, text)

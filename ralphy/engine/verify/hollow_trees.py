@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ralphy.engine.verify.case import Case, source_of
-from ralphy.engine.workspace.changes import files_of, printable
+from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.testguard.spoil.hollow import hollow, names_only
 from ralphy.testguard.written.red_first import goes_along
+from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES = 2_000
 _MOST_BYTES = 500_000  # of a file
@@ -48,7 +49,7 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
     files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
         data = source_of(c.w, entry) if len(files) < _MOST_FILES and not _is_apart(c, path) else None
-        text = hollow(printable(path), data, says=says) if data and len(data) <= _MOST_BYTES else None
+        text = hollow(as_utf8(path), data, says=says) if data and len(data) <= _MOST_BYTES else None
         if text is not None:
             files[path] = (entry, text)
     return c.tree_with(tree, files)
@@ -56,4 +57,4 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
 
 def _is_apart(c: Case, path: str) -> bool:
     """Is a file a test, or what runs tests?"""
-    return goes_along(path) or printable(path) in c.places.names
+    return goes_along(path) or as_utf8(path) in c.places.names

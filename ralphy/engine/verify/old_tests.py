@@ -17,13 +17,14 @@ from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed
 from ralphy.engine.verify.case import Case, Change, ListedFiles, Verdict
-from ralphy.engine.workspace.changes import files_of, printable
+from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import may_go, vanished
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_files import WrittenTest, importable
+from ralphy.text.plain_text import as_utf8
 
 
 def old_tests_pass(c: Case) -> Verdict | None:
@@ -70,22 +71,22 @@ class EditedTests:
         """The edited file that a test stands in; "" if it is none of them."""
         key = Key.of(test)
         own = () if key.path else [written.path for written in self.old if key.means(written)]
-        return next((path for path in sorted(self.edited) if key.is_at(printable(path)) or printable(path) in own), "")
+        return next((path for path in sorted(self.edited) if key.is_at(as_utf8(path)) or as_utf8(path) in own), "")
 
     def gone(self, path: str) -> list[WrittenTest]:
         """The tests that a file held, and that are written in no changed file any more."""
         left = {test.short for test in self.new}
-        return [test for test in self.old if test.path == printable(path) and test.short not in left]
+        return [test for test in self.old if test.path == as_utf8(path) and test.short not in left]
 
     def added_to(self, path: str) -> set[str]:
         """The tests that a file holds, and did not hold before."""
-        now, was = ({test.short for test in tests if test.path == printable(path)} for tests in (self.new, self.old))
+        now, was = ({test.short for test in tests if test.path == as_utf8(path)} for tests in (self.new, self.old))
         return now - was
 
     def rewritten(self, path: str) -> list[WrittenTest]:
         """The tests of a file that are not as they were."""
-        kept = {(test.name, test.body) for test in self.new if test.path == printable(path)}
-        return [test for test in self.old if test.path == printable(path) and (test.name, test.body) not in kept]
+        kept = {(test.name, test.body) for test in self.new if test.path == as_utf8(path)}
+        return [test for test in self.old if test.path == as_utf8(path) and (test.name, test.body) not in kept]
 
 
 def _holds_tests(change: Change, places: ListedFiles, *, holds: bool) -> bool:
@@ -145,7 +146,7 @@ class _Asked:
         files = {path: entry and replace(entry, oid=oids[path]) for path, entry in old.items()}
         files |= dict.fromkeys(self.edits.added)  # they may hold the same tests, or need what is not there
         tree = c.w.objects.graft(c.tree, files)
-        return c.ask(tree, self.check, "old_tests", () if self.beside else set(map(printable, self.edits.edited)))
+        return c.ask(tree, self.check, "old_tests", () if self.beside else set(map(as_utf8, self.edits.edited)))
 
     def _failing(self, told: CheckResult) -> list[str]:
         """The tests that failed, as the runner names them in its report, or else in what it prints."""
@@ -173,7 +174,7 @@ class _Asked:
         new = {Key.of(test).short for test in tests if test not in known}
         places = ListedFiles.of(listed(self.c.checks).values())
         filled = [path for path in self.edits.edited for test in tests
-                  if test not in known and Key.of(test).is_at(printable(path))]  # fmt: skip
+                  if test not in known and Key.of(test).is_at(as_utf8(path))]  # fmt: skip
         are_fewer = len(tests) < len(known)
         for test in self.gone:
             key, outcome, path = Key.of(test), outcomes.get(test, ""), self.edits.file_of(test)
@@ -191,7 +192,7 @@ class _Asked:
             ):
                 yield Finding(Kind.REMOVED, test)
             elif outcome == PASSED and self._asserts_less(path) and not (self.edits.added_to(path) or path in filled):
-                yield Finding(Kind.FEWER, f"{test} (gone, with nothing new in {printable(path)})")
+                yield Finding(Kind.FEWER, f"{test} (gone, with nothing new in {as_utf8(path)})")
 
     def _unnamed(self) -> Iterator[Finding]:
         """Tests that are written no more, where no check names any, in files that assert less."""
@@ -201,7 +202,7 @@ class _Asked:
                     yield Finding(Kind.REMOVED, test.shown)
 
     def _asserts_less(self, path: str) -> bool:
-        was, now = self.c.assertions.get(printable(path), (0, 0))
+        was, now = self.c.assertions.get(as_utf8(path), (0, 0))
         return now < was
 
     def _by_file(self, red: Sequence[str]) -> Iterator[Finding]:
@@ -210,11 +211,11 @@ class _Asked:
         for test in red:
             files.setdefault(self.edits.file_of(test), []).append(test)
         for path in sorted(files.keys() - {""}):
-            what = f"{len(files[path])} of the old {printable(path)} fail against the new code"
+            what = f"{len(files[path])} of the old {as_utf8(path)} fail against the new code"
             yield Finding(Kind.CHANGED, f"{what}: {listed_names(files[path])}")
         other = [test for test in files.get("", ()) if self.before.tests or not self._is_new(test)]
         if self.beside and other:
-            names = f"{listed_names(list(map(printable, self.beside)))}: {listed_names(other)}"
+            names = f"{listed_names(list(map(as_utf8, self.beside)))}: {listed_names(other)}"
             yield Finding(Kind.CHANGED, f"{len(other)} tests fail against the new code with the old {names}")
 
     def _is_new(self, test: str) -> bool:
@@ -226,10 +227,10 @@ class _Asked:
         every test in them that it edited."""
         paths = [*self.edits.edited, *self.beside]
         if not all(self._may_all_change(path, self.c.story.changes) for path in paths):
-            files = listed_names(list(map(printable, paths)))
+            files = listed_names(list(map(as_utf8, paths)))
             yield Finding(Kind.CHANGED, f"check {self.check.name} fails against the new code with the old {files}")
 
     def _may_all_change(self, path: str, changes: Sequence[str]) -> bool:
         rewritten = self.edits.rewritten(path)
         is_named = bool(rewritten) and all(may_go(test.shown, changes) for test in rewritten)
-        return is_named or may_go(printable(path), changes)
+        return is_named or may_go(as_utf8(path), changes)

@@ -1,4 +1,4 @@
-"""Trees of code: their files, what in them is not the agents' to change, and how paths are shown."""
+"""Trees of code: their files, and what in them is not the agents' to change."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from collections.abc import Iterator
 
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import GITLINK, Entry
-
-
-def printable(path: str) -> str:
-    """A path as text: bytes that are no UTF-8 are replaced."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def files_of(w: Workspace, tree: str) -> Iterator[tuple[str, Entry]]:

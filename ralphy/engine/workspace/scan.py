@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from ralphy.engine.workspace.changes import printable
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
@@ -18,6 +17,7 @@ from ralphy.git import commands as git
 from ralphy.git.objects import GITLINK
 from ralphy.secrets.known_values import Values, clear_json, values_of
 from ralphy.secrets.patterns import Secret, find, redact
+from ralphy.text.plain_text import as_utf8
 
 ALLOWED = ".ralphy/secrets-allow"
 _MEGABYTE = 1024 * 1024
@@ -110,4 +110,4 @@ def _redacted_lines(data: bytes, values: Values) -> bytes:
 
 def _clean(w: Workspace, path: str) -> str:
     """A name as messages may show it: it can hold a secret, too."""
-    return printable(redacted(w, path))
+    return as_utf8(redacted(w, path))
