@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 
 from ralphy.config.fields import flow
 from ralphy.config.values import Check, Config
+from ralphy.detect.stack import StackReport, example_check
 
 _HEADER = """\
 # yaml-language-server: $schema=./schemas/config.schema.json
@@ -38,35 +39,29 @@ _REMARKS = {
 }
 
 
-EXAMPLE = Check("test", "make test")
-
-
-def config_text(
-    name: str, language: str, checks: Sequence[Check], features_dir: str, example: Check = EXAMPLE, setup: str = ""
-) -> str:
-    """The file for a project of that name: its detected language, checks (or the `example` as a comment) and setup."""
-    test = next((check.run for check in checks if check.name == "test"), "")
-    stack = {"language": language, "test_command": test}
-    known = {key: value for key, value in stack.items() if value}
+def config_text(name: str, stack: StackReport, features_dir: str) -> str:
+    """The file for a project of that name and stack. Without checks, one for its language stands there as a comment."""
+    test = next((check.run for check in stack.checks if check.name == "test"), "")
+    detected = {"language": stack.language, "test_command": test}
+    known = {key: value for key, value in detected.items() if value}
     lines = [f"project: {flow({'name': _line(name), 'features_dir': features_dir})}"]
     lines.append(f"stack: {flow(known)}" if known else "# stack: {language: python, test_command: pytest -q}")
+    examples = [f"# {line}" for line in check_lines([example_check(stack.language)])]
     lines += [
         "",
         "# Ralphy runs these commands to verify a story. No shell: one command each.",
-        *check_lines(checks, example),
+        *(check_lines(stack.checks) if stack.checks else examples),
         "",
-        *((f"# {_REMARKS['setup']}", f"setup: {flow(setup)}") if setup else ()),
+        *((f"# {_REMARKS['setup']}", f"setup: {flow(stack.setup)}") if stack.setup else ()),
     ]
-    written = ("project", "stack", "checks", *(("setup",) if setup else ()))
+    written = ("project", "stack", "checks", *(("setup",) if stack.setup else ()))
     return _HEADER + "\n".join([*lines, *_defaults(written)]) + "\n"
 
 
-def check_lines(checks: Sequence[Check], example: Check = EXAMPLE) -> Iterator[str]:
-    """The checks as YAML, or the example as a comment when there are none."""
-    before = "" if checks else "# "
-    yield f"{before}checks:"
-    for check in checks or (example,):
-        yield f"{before}  - {flow({'name': check.name, 'run': check.run, 'timeout_s': check.timeout_s})}"
+def check_lines(checks: Sequence[Check]) -> list[str]:
+    """The checks as lines of YAML."""
+    rows = ({"name": check.name, "run": check.run, "timeout_s": check.timeout_s} for check in checks)
+    return ["checks:", *(f"  - {flow(row)}" for row in rows)]
 
 
 def check_line(check: Check) -> str:

@@ -1,4 +1,4 @@
-"""ralph.sh and prompt.md: a loop that stands on its own, made for the stack of a repository."""
+"""ralph.sh and prompt.md: a loop that works without Ralphy, written for the stack of a repository."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def ralph_files(
     """File name -> text, for a project of that name and stack."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    language_of = Environment(loader=FileSystemLoader(template_root() / "ralph"), undefined=StrictUndefined,
-                              trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-                              autoescape=False)  # noqa: S701 - shell and Markdown  # fmt: skip
-    language_of.filters["sh"] = shlex.quote
+    templates = Environment(loader=FileSystemLoader(template_root() / "ralph"), undefined=StrictUndefined,
+                            trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+                            autoescape=False)  # noqa: S701 - shell and Markdown  # fmt: skip
+    templates.filters["sh"] = shlex.quote
     values = {"name": name, "language": language, "framework": framework, "package_manager": package_manager,
               "checks": [{"name": _line(check.name), "run": _line(check.run)} for check in checks]}  # fmt: skip
-    return {file: language_of.get_template(f"{file}.j2").render(values) for file in FILES}
+    return {file: templates.get_template(f"{file}.j2").render(values) for file in FILES}
 
 
 def write_ralph_files(folder: Path, files: dict[str, str], *, force: bool = False) -> list[tuple[str, str]]:
-    """Write them into the folder, over what is there only with `force`; (name, what was done) for each."""
+    """Write them into the folder, with `force` over existing ones; (name, `created`, `replaced` or `kept`) for each."""
     done = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

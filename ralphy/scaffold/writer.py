@@ -1,7 +1,7 @@
 """What Ralphy writes into somebody's repository when asked: settings, Make targets, a feature's folder.
 
-First a plan, a list of changes that can be shown; then they are applied. A file that is there is never
-overwritten: it is kept, and the plan says so, so that doing it again changes nothing.
+`plan` lists the files, `apply` writes them. An existing file is kept, and the plan says so: a second run changes
+nothing.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from ralphy.config.values import Check
+from ralphy.detect.stack import StackReport
 from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular, read_text
 from ralphy.resources import schema, template_root
+from ralphy.scaffold.config_template import config_text
 
 SCHEMAS = ("config", "prd")
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 INCLUDE_LINE = "-include .ralphy/ralphy.mk"
 MAX_NAME = 40
-UP_TO_DATE = "already up to date"
 
 _INCLUDED = re.compile(r"^[ ]*[-s]?include[ \t].*\.ralphy/ralphy\.mk", re.M)
 _RULE = re.compile(r"^([^\s#:=][^:=#\n]*?)[ \t]*::?(?![:=])", re.M)
@@ -58,19 +59,20 @@ _CI = (
 _NO_SOURCE = 'RALPHY_SOURCE: ""'
 
 
-class ChangeKind(Enum):
+class FileAction(Enum):
     CREATE = "create"
     APPEND = "append"
+    REPLACE = "replace"
     KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)
-class FileToWrite:
-    """One file of `root`: `path` is relative to it, `text` is all of a new file or what is appended."""
+class PlannedFile:
+    """What happens to one file: `path` is relative to `root`, `text` is its content, or what is appended to it."""
 
     root: Path
     path: str
-    kind: ChangeKind
+    action: FileAction
     text: str
     why: str
 
@@ -80,30 +82,25 @@ class FileToWrite:
 
 
 def plan(
-    root: Path, *, language: str = "", checks: Sequence[Check] = (), features_dir: str = "docs/features",
-    with_ci: bool = False, example: Check | None = None, setup: str = "",
-) -> list[FileToWrite]:  # fmt: skip
-    """What `ralphy init` would do to the repository at `root`, given its detected stack. Writes nothing.
-
-    `example` is the check to show as a comment where there are no checks.
-    """
-    from ralphy.scaffold.config_template import EXAMPLE, config_text
-
-    settings = config_text(root.name, language, checks, features_dir, example or EXAMPLE, setup)
-    summary = f"checks found: {', '.join(check.name for check in checks)}" if checks else "no checks found"
-    changes = [
-        _new(root, ".ralphy/config.yaml", settings, f"the settings; {summary}"),
-        _new(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps the files of runs out of Git"),
-        _new(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
+    root: Path, stack: StackReport, features_dir: str = "docs/features", *, with_ci: bool = False
+) -> list[PlannedFile]:
+    """What `ralphy init` does to the repository at `root`, given its detected stack. Writes nothing."""
+    found = ", ".join(check.name for check in stack.checks)
+    summary = f"checks found: {found}" if found else "no checks found"
+    settings = config_text(root.name, stack, features_dir)
+    files = [
+        _planned(root, ".ralphy/config.yaml", settings, f"the settings; {summary}"),
+        _planned(root, ".ralphy/.gitignore", _REPOSITORY_IGNORE, "keeps the files of runs out of Git"),
+        _planned(root, ".ralphy/ralphy.mk", make_targets(features_dir), "the Make targets"),
     ]
     for name in SCHEMAS:
-        changes.append(_new(root, f".ralphy/schemas/{name}.schema.json", _schema_text(name), "for editors"))
+        files.append(_planned(root, f".ralphy/schemas/{name}.schema.json", _schema_text(name), "for editors"))
     if with_ci:
         for name, path, why in _CI:
             text = (template_root() / "ci" / name).read_text(encoding="utf-8")
             text = text.replace(_NO_SOURCE, f'RALPHY_SOURCE: "{source_of_this_ralphy()}"')
-            changes.append(_new(root, path, text, why))
-    return [*changes, _makefile(root)]
+            files.append(_planned(root, path, text, why))
+    return [*files, _makefile(root)]
 
 
 def source_of_this_ralphy() -> str:
@@ -111,8 +108,6 @@ def source_of_this_ralphy() -> str:
 
     Reads what pip notes at an installation (PEP 610).
     """
-    from importlib.metadata import PackageNotFoundError, distribution  # slow to load
-
     try:
         noted = json.loads(distribution("ralphy-pipeline").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
@@ -122,13 +117,13 @@ def source_of_this_ralphy() -> str:
 
 
 def stale_schemas(root: Path) -> list[str]:
-    """The schemas in `.ralphy/schemas/` that are not those of this Ralphy, by path; those that are missing are not."""
+    """The paths of the schemas in `.ralphy/schemas/` that differ from this Ralphy's; missing ones do not count."""
     schemas = ((f".ralphy/schemas/{name}.schema.json", _schema_text(name)) for name in SCHEMAS)
     return [path for path, text in schemas if (root / path).is_file() and read_text(root / path) != text]
 
 
 def write_schemas(root: Path) -> list[str]:
-    """Replace the schemas that are not those of this Ralphy; a line for each. Nobody but editors reads them."""
+    """Replace the schemas that differ from this Ralphy's; a line for each. Only editors read them."""
     lines = []
     for path in stale_schemas(root):
         refuse_links(root, path)
@@ -141,29 +136,29 @@ def _schema_text(name: str) -> str:
     return json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
 
 
-def apply(changes: Sequence[FileToWrite]) -> list[str]:
+def apply(files: Sequence[PlannedFile]) -> list[str]:
     """Carry a plan out; a line per file that says what was done with it.
 
     A file that has appeared since the plan is kept. Raises EnvironmentProblem when one cannot be written.
     """
-    return [_applied(change) for change in changes]
+    return [_applied(file) for file in files]
 
 
 CHECKS_FOUND = "look at `checks:` in .ralphy/config.yaml: these commands decide whether a story passes"
 
 
-def to_do_first(changes: Sequence[FileToWrite]) -> list[str]:
+def to_do_first(files: Sequence[PlannedFile]) -> list[str]:
     """What a person has to look at before the next commands, in sentences."""
     steps = []
-    settings = changes[0]
-    if settings.kind is ChangeKind.CREATE:
+    settings = files[0]
+    if settings.action is FileAction.CREATE:
         none = "add at least one check to .ralphy/config.yaml, which shows an example: without it no story is tested"
         steps.append(CHECKS_FOUND if "\nchecks:" in settings.text else none)
-    unset = [change.path for change in changes if change.kind is ChangeKind.CREATE and _NO_SOURCE in change.text]
+    unset = [file.path for file in files if file.action is FileAction.CREATE and _NO_SOURCE in file.text]
     if unset:
         steps.append(f"set RALPHY_SOURCE in {' and '.join(unset)}: where to install Ralphy from is not known")
-    makefile = changes[-1]
-    if makefile.kind is ChangeKind.KEEP and not _INCLUDED.search(read_text(makefile.file)):
+    makefile = files[-1]
+    if makefile.action is FileAction.KEEP and not _INCLUDED.search(read_text(makefile.file)):
         steps.append(f"for `make loop`, add this line to {makefile.path}: {INCLUDE_LINE}")
     return steps
 
@@ -175,56 +170,39 @@ def make_targets(features_dir: str = "docs/features") -> str:
 
 
 def init_prompts(root: Path, force: bool = False) -> list[str]:
-    """Copy the steps' prompts to `.ralphy/prompts/`, with `force` over what is there; a line per file."""
-    lines = []
-    for template in sorted((template_root() / "prompts").glob("[!_]*.md.j2")):
-        text = template.read_text(encoding="utf-8")
-        change = _new(root, f".ralphy/prompts/{template.name}", text, "edit or delete it")
-        if force and change.kind is ChangeKind.KEEP and change.why != UP_TO_DATE:
-            refuse_links(change.root, change.path)
-            replace_file(change.file, text.encode())
-            lines.append(f"replaced {change.path}")
-        else:
-            lines.append(_applied(change))
-    return lines
+    """Copy the steps' prompts to `.ralphy/prompts/`, with `force` over existing files; a line per file."""
+    templates = sorted((template_root() / "prompts").glob("[!_]*.md.j2"))
+    files = [_planned(root, f".ralphy/prompts/{template.name}", template.read_text(encoding="utf-8"),
+                      "edit or delete it", force=force) for template in templates]  # fmt: skip
+    return apply(files)
 
 
-def new_feature(folder: Path, name: str, description: str) -> Path:
-    """Make the feature's folder in `folder` with a PRD.md from a description, and return it.
+def new_feature(folder: Path, name: str, file: str, text: str) -> Path:
+    """Make the feature's folder in `folder` with its first file, such as PRD.md, and return it.
 
-    Raises InvalidInput for what is not a name, Conflict if the feature has a PRD.md.
+    Raises InvalidInput if `name` cannot name a feature, Conflict if the feature has that file.
     """
-    return feature_of_prd(folder, name, _prd_text(description))
-
-
-def feature_of_prd(folder: Path, name: str, prd: str) -> Path:
-    """The same with the text of its PRD.md."""
-    return feature_with(folder, name, "PRD.md", prd)
-
-
-def feature_with(folder: Path, name: str, file: str, text: str) -> Path:
-    """The same with any file that a feature can begin with."""
     feature = folder / require_name(name)
     if (feature / file).exists():
         raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
-    changes = (
-        _new(feature, ".gitattributes", "progress.txt merge=union\n", ""),
-        _new(feature, ".gitignore", feature_ignore_text(), ""),
-        _new(feature, file, text, ""),
+    files = (
+        _planned(feature, ".gitattributes", "progress.txt merge=union\n", ""),
+        _planned(feature, ".gitignore", feature_ignore_text(), ""),
+        _planned(feature, file, text, ""),
     )
-    apply(changes)
+    apply(files)
     return feature
 
 
 def require_name(name: str) -> str:
-    """The name of a feature. Raises InvalidInput for what is not a name."""
+    """The name, if it can name a feature. Raises InvalidInput otherwise."""
     if not NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
     return name
 
 
 def feature_ignore_text() -> str:
-    """What Git ignores in a feature's folder: the view, the markers, and what runs leave in `.ralphy/`."""
+    """The .gitignore of a feature's folder: the views, the markers, and what runs leave in `.ralphy/`."""
     lines = (
         *(f"/{name}" for name in NOT_COMMITTED),
         "/.ralphy/*",
@@ -247,7 +225,8 @@ def slug(description: str) -> str:
     return name or f"feature-{hashlib.sha256(description.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
-def _prd_text(description: str) -> str:
+def prd_text(description: str) -> str:
+    """A PRD.md of one sentence or more: a title, the objective, and a scope that leaves the rest to SPEC.md."""
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", " ", description.replace("\r\n", "\n")).strip()
     first = text.split("\n", 1)[0].lstrip("# ").rstrip(" .")
     title = first if len(first) <= 72 else f"{first[:71].rsplit(' ', 1)[0]}…"
@@ -258,26 +237,30 @@ def _prd_text(description: str) -> str:
     )
 
 
-def _new(root: Path, path: str, text: str, why: str) -> FileToWrite:
-    """The change that creates a file, or keeps the one that is there."""
+def _planned(root: Path, path: str, text: str, why: str, *, force: bool = False) -> PlannedFile:
+    """The file as new, or kept if it exists; with `force` an existing one is replaced."""
     file = root / path
     if not file.exists() and not file.is_symlink():
-        return FileToWrite(root, path, ChangeKind.CREATE, text, why)
-    same = read_text(file) == text
-    return FileToWrite(root, path, ChangeKind.KEEP, text, UP_TO_DATE if same else "it already exists")
+        return PlannedFile(root, path, FileAction.CREATE, text, why)
+    if read_text(file) == text:
+        return PlannedFile(root, path, FileAction.KEEP, text, "already up to date")
+    if force:
+        return PlannedFile(root, path, FileAction.REPLACE, text, why)
+    return PlannedFile(root, path, FileAction.KEEP, text, "it already exists")
 
 
-def _makefile(root: Path) -> FileToWrite:
-    """The change that makes `make loop` work: a new Makefile, or a line at the end of the one there."""
+def _makefile(root: Path) -> PlannedFile:
+    """What makes `make loop` work: a new Makefile, or a line at the end of the existing one."""
     path = next((name for name in MAKEFILES if (root / name).exists() or (root / name).is_symlink()), "")
     if not path:
         text = f"{INCLUDE_LINE}\n\n.DEFAULT_GOAL := ralphy-help\n"
-        return FileToWrite(root, "Makefile", ChangeKind.CREATE, text, "includes the Make targets")
+        return PlannedFile(root, "Makefile", FileAction.CREATE, text, "includes the Make targets")
     data = read_regular(root / path)
     text = (data or b"").decode("utf-8", "replace")
     if why := _why_not_append(data, text):
-        return FileToWrite(root, path, ChangeKind.KEEP, "", why)
-    return FileToWrite(root, path, ChangeKind.APPEND, _appended(text), "one line at its end includes the Make targets")
+        return PlannedFile(root, path, FileAction.KEEP, "", why)
+    why = "one line at its end includes the Make targets"
+    return PlannedFile(root, path, FileAction.APPEND, _appended(text), why)
 
 
 def _why_not_append(data: bytes | None, text: str) -> str:
@@ -307,24 +290,27 @@ def _defined(makefile: str) -> set[str]:
     return {name for rule in _RULE.finditer(makefile) for name in rule[1].split()}
 
 
-def _applied(change: FileToWrite) -> str:
-    if change.kind is ChangeKind.KEEP:
-        return f"kept {change.path}: {change.why}"
-    refuse_links(change.root, change.path)
-    mode, done = ("xb", "created") if change.kind is ChangeKind.CREATE else ("ab", "added to")
+def _applied(planned: PlannedFile) -> str:
+    if planned.action is FileAction.KEEP:
+        return f"kept {planned.path}: {planned.why}"
+    refuse_links(planned.root, planned.path)
     try:
-        change.file.parent.mkdir(parents=True, exist_ok=True)
-        with change.file.open(mode) as out:
-            out.write(change.text.encode())
+        planned.file.parent.mkdir(parents=True, exist_ok=True)
+        if planned.action is FileAction.REPLACE:
+            replace_file(planned.file, planned.text.encode())
+            return f"replaced {planned.path}: {planned.why}"
+        mode, done = ("xb", "created") if planned.action is FileAction.CREATE else ("ab", "added to")
+        with planned.file.open(mode) as out:
+            out.write(planned.text.encode())
     except OSError as error:
-        if isinstance(error, FileExistsError) and change.file.exists():
-            return f"kept {change.path}: it already exists"
-        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(change.file)) from error
-    return f"{done} {change.path}: {change.why}"
+        if isinstance(error, FileExistsError) and planned.file.exists():
+            return f"kept {planned.path}: it already exists"
+        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(planned.file)) from error
+    return f"{done} {planned.path}: {planned.why}"
 
 
 def refuse_links(root: Path, inside: str) -> None:
-    """Raises Conflict if a place on the way to the path is a symlink: it may lead out of the repository."""
+    """Raises Conflict if the path, or a folder above it, is a symlink: it may lead out of the repository."""
     parts = Path(inside).parts
     for link in (root.joinpath(*parts[:n]) for n in range(1, len(parts) + 1)):
         if link.is_symlink():

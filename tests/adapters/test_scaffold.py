@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 from ralphy.cli.commands import COMMANDS
 from ralphy.config import load as settings
 from ralphy.config.values import Check, Config
+from ralphy.detect.stack import StackReport
 from ralphy.documents.feature_folder import NAME
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.pipeline.steps.table import steps
@@ -27,12 +28,13 @@ from ralphy.prompts.render import render
 from ralphy.resources import schema, template_root
 from ralphy.scaffold.writer import (
     INCLUDE_LINE,
-    ChangeKind,
+    FileAction,
     apply,
     feature_ignore_text,
     init_prompts,
     new_feature,
     plan,
+    prd_text,
     slug,
     to_do_first,
 )
@@ -50,17 +52,25 @@ MADE = [
 ]
 
 
+def a_stack(language: str = "", checks: tuple[Check, ...] = (), setup: str = "") -> StackReport:
+    return StackReport(language, None, None, checks, (), setup)
+
+
 def files(root: Path) -> dict[str, bytes]:
     """Every file below a folder, by its path."""
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def set_up(root: Path) -> list[str]:
-    return apply(plan(root, language="python", checks=CHECKS))
+    return apply(plan(root, a_stack("python", CHECKS)))
 
 
-def kind_of(root: Path, path: str) -> ChangeKind:
-    return next(change.kind for change in plan(root) if change.path == path)
+def make(folder: Path, name: str, description: str) -> Path:
+    return new_feature(folder, name, "PRD.md", prd_text(description))
+
+
+def action_of(root: Path, path: str) -> FileAction:
+    return next(file.action for file in plan(root, a_stack()) if file.path == path)
 
 
 def test_the_settings_fit_the_schema_that_lies_beside_them(tmp_path: Path) -> None:
@@ -94,15 +104,15 @@ def test_what_is_there_is_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_a_file_that_appears_after_the_plan_is_kept(tmp_path: Path) -> None:
-    changes = plan(tmp_path)
+    planned = plan(tmp_path, a_stack())
     (tmp_path / "Makefile").write_text("all: ; true\n", encoding="utf-8")
-    assert apply(changes)[-1] == "kept Makefile: it already exists"
+    assert apply(planned)[-1] == "kept Makefile: it already exists"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == "all: ; true\n"
 
 
 def test_the_setup_of_the_stack_and_the_features_folder_are_written_and_load(tmp_path: Path) -> None:
     checks = (Check("test", "meson test -C build"),)
-    apply(plan(tmp_path, language="cpp", checks=checks, setup="meson setup build", features_dir="specs/features"))
+    apply(plan(tmp_path, a_stack("cpp", checks, "meson setup build"), "specs/features"))
     loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert (loaded.config.setup, loaded.warnings) == ("meson setup build", ())
     assert "features_dir: specs/features" in (tmp_path / ".ralphy/config.yaml").read_text(encoding="utf-8")
@@ -110,7 +120,7 @@ def test_the_setup_of_the_stack_and_the_features_folder_are_written_and_load(tmp
 
 
 def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
-    apply(plan(tmp_path))
+    apply(plan(tmp_path, a_stack()))
     path = tmp_path / ".ralphy/config.yaml"
     written = path.read_text(encoding="utf-8")
     assert max(map(len, written.splitlines())) < 120
@@ -135,14 +145,14 @@ def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
 def test_a_folder_of_any_name_gives_valid_settings(name: str, tmp_path: Path) -> None:
     root = tmp_path / name
     root.mkdir()
-    apply(plan(root))
+    apply(plan(root, a_stack()))
     assert yaml.safe_load((root / ".ralphy/config.yaml").read_text(encoding="utf-8"))["project"]["name"] == name
 
 
 def test_the_workflow_of_pull_requests_is_written_where_asked_for_and_calls_what_is_there(tmp_path: Path) -> None:
     path = ".github/workflows/prove.yml"
-    assert path not in [change.path for change in plan(tmp_path)]
-    apply(plan(tmp_path, with_ci=True))
+    assert path not in [file.path for file in plan(tmp_path, a_stack())]
+    apply(plan(tmp_path, a_stack(), with_ci=True))
 
     job = yaml.safe_load((tmp_path / path).read_text(encoding="utf-8"))["jobs"]["prove"]
     calls = [shlex.split(step["run"])[1:] for step in job["steps"] if step.get("run", "").startswith("ralphy ")]
@@ -175,12 +185,12 @@ def test_the_workflows_install_the_ralphy_that_wrote_them_or_say_that_none_is_na
     monkeypatch.syspath_prepend(str(site))
     root = tmp_path / "root"
     root.mkdir()
-    changes = plan(root, with_ci=True)
-    apply(changes)
+    planned = plan(root, a_stack(), with_ci=True)
+    apply(planned)
 
     texts = [(root / ".github/workflows" / name).read_text(encoding="utf-8") for name in ("prove.yml", "ralphy.yml")]
     assert [yaml.safe_load(text)["env"]["RALPHY_SOURCE"] for text in texts] == [source, source]
-    assert any("set RALPHY_SOURCE" in step for step in to_do_first(changes)) == (not source)
+    assert any("set RALPHY_SOURCE" in step for step in to_do_first(planned)) == (not source)
     action = yaml.safe_load((root / ".github/actions/ralphy/action.yml").read_text(encoding="utf-8"))["runs"]
     steps = [*yaml.safe_load(texts[0])["jobs"]["prove"]["steps"], *action["steps"]]
     scripts = [step["run"] for step in steps if "pip install" in step.get("run", "")]
@@ -201,7 +211,7 @@ def test_a_makefile_gets_one_line_at_its_end(text: str, tmp_path: Path) -> None:
     assert after.startswith(text) and after.endswith(f"\n{INCLUDE_LINE}\n")
     shown = subprocess.run(["make", "-n", "loop"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shown.stdout.startswith("ralphy loop")
-    assert kind_of(tmp_path, "Makefile") is ChangeKind.KEEP
+    assert action_of(tmp_path, "Makefile") is FileAction.KEEP
 
 
 @pytest.mark.parametrize("name", ["GNUmakefile", "makefile"])
@@ -216,12 +226,12 @@ def test_the_makefile_that_make_reads_is_the_one_that_is_changed(name: str, tmp_
 def test_a_makefile_with_a_loop_of_its_own_is_left_alone(rule: str, tmp_path: Path) -> None:
     for line in ("loop := 1", "# loop: x", "\tloop: x", "loops: ; true", "x: loop"):  # it is only mentioned
         (tmp_path / "Makefile").write_text(f"all:\n{line}\n", encoding="utf-8")
-        assert kind_of(tmp_path, "Makefile") is ChangeKind.APPEND
+        assert action_of(tmp_path, "Makefile") is FileAction.APPEND
     (tmp_path / "Makefile").write_text(f"{rule}\n", encoding="utf-8")
-    changes = plan(tmp_path, checks=CHECKS)
-    assert apply(changes)[-1] == "kept Makefile: it has its own target `loop`"
+    planned = plan(tmp_path, a_stack(checks=CHECKS))
+    assert apply(planned)[-1] == "kept Makefile: it has its own target `loop`"
     assert (tmp_path / "Makefile").read_text(encoding="utf-8") == f"{rule}\n"
-    assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in to_do_first(changes)
+    assert f"for `make loop`, add this line to Makefile: {INCLUDE_LINE}" in to_do_first(planned)
 
 
 def test_targets_that_the_makefile_has_stay_its_own(tmp_path: Path) -> None:
@@ -249,8 +259,8 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 def test_a_check_is_asked_for_only_where_none_was_found(tmp_path: Path) -> None:
-    assert any("at least one check" in step for step in to_do_first(plan(tmp_path)))
-    with_checks = to_do_first(plan(tmp_path, checks=CHECKS))
+    assert any("at least one check" in step for step in to_do_first(plan(tmp_path, a_stack())))
+    with_checks = to_do_first(plan(tmp_path, a_stack(checks=CHECKS)))
     assert not any("at least one check" in step for step in with_checks)
     assert any("look at `checks:`" in step for step in with_checks)
 
@@ -279,15 +289,28 @@ def test_copied_prompts_work_as_they_are_and_are_the_ones_used(tmp_path: Path) -
         assert "TO CUSTOMISE" in (folder / name).read_text(encoding="utf-8")
 
 
+def test_an_edited_prompt_is_kept_unless_it_is_to_be_overwritten(tmp_path: Path) -> None:
+    init_prompts(tmp_path)
+    path = tmp_path / ".ralphy/prompts/qa.md.j2"
+    built_in = path.read_bytes()
+    path.write_bytes(b"mine")
+    assert "kept .ralphy/prompts/qa.md.j2: it already exists" in init_prompts(tmp_path)
+    assert path.read_bytes() == b"mine"
+    messages = init_prompts(tmp_path, force=True)
+    assert [message for message in messages if not message.endswith("already up to date")] == [
+        "replaced .ralphy/prompts/qa.md.j2: edit or delete it"]  # fmt: skip
+    assert path.read_bytes() == built_in
+
+
 def test_a_description_becomes_a_feature_and_stands_whole_under_a_short_title(tmp_path: Path) -> None:
-    feature = new_feature(tmp_path / "docs/features", "oauth2", "add user authentication with OAuth2.")
+    feature = make(tmp_path / "docs/features", "oauth2", "add user authentication with OAuth2.")
     assert feature == tmp_path / "docs/features/oauth2"
     assert sorted(files(feature)) == [".gitattributes", ".gitignore", "PRD.md"]
     prd = (feature / "PRD.md").read_text(encoding="utf-8")
     assert prd.startswith("# Add user authentication with OAuth2\n\n## Objective\n\nadd user authentication")
     assert (feature / ".gitattributes").read_text(encoding="utf-8") == "progress.txt merge=union\n"
     description = "word " * 40 + "\n\nMore \x1b[31mof it."
-    prd = (new_feature(tmp_path, "long", description) / "PRD.md").read_text(encoding="utf-8")
+    prd = (make(tmp_path, "long", description) / "PRD.md").read_text(encoding="utf-8")
     title = prd.split("\n", 1)[0]
     assert len(title) <= 75 and title.endswith("…")
     assert "word " * 39 in prd and "More  [31mof it." in prd
@@ -297,15 +320,15 @@ def test_a_feature_that_exists_is_not_made_again_and_a_name_that_is_none_makes_n
     (tmp_path / "login").mkdir()
     (tmp_path / "login/PRD.md").write_text("# Mine", encoding="utf-8")
     with pytest.raises(Conflict, match="already exists"):
-        new_feature(tmp_path, "login", "x")
+        make(tmp_path, "login", "x")
     for name in ("", "../x", "-x", "a b", "a/b", "é", "x\n", "."):
         with pytest.raises(InvalidInput, match="is not a feature name"):
-            new_feature(tmp_path, name, "x")
+            make(tmp_path, name, "x")
     assert files(tmp_path) == {"login/PRD.md": b"# Mine"}
 
 
 def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: Path, git: RunGit) -> None:
-    feature = new_feature(git_repo / "docs/features", "login", "log in")
+    feature = make(git_repo / "docs/features", "login", "log in")
     assert (feature / ".gitignore").read_text(encoding="utf-8") == feature_ignore_text()
     for name in (
         "APPROVED",

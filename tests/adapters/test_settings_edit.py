@@ -10,6 +10,7 @@ from ralphy.config.edit import with_setting
 from ralphy.config.fields import accept, all_fields, named, nodes, parse_words
 from ralphy.config.file import read_values
 from ralphy.config.values import Check
+from ralphy.detect.stack import StackReport
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.scaffold.config_template import config_text
 from tests.core.building import examples
@@ -66,7 +67,8 @@ def test_a_file_that_is_wrong_already_is_refused_with_its_line() -> None:
 @given(st.data())
 def test_every_setting_can_be_set_in_the_file_that_init_writes(data: st.DataObject) -> None:
     checks = data.draw(st.sampled_from([(), (Check("test", "pytest -q"),)]))
-    text = config_text("my app", data.draw(st.sampled_from(["", "python"])), checks, "docs/features").encode()
+    stack = StackReport(data.draw(st.sampled_from(["", "python"])), None, None, checks, ())
+    text = config_text("my app", stack, "docs/features").encode()
     expected = values_of(text)
     for name in data.draw(st.lists(st.sampled_from(list(all_fields())), min_size=1, max_size=6)):
         field, example = named(name), nodes()[name]["examples"][0]

@@ -39,7 +39,7 @@ PACKAGES: dict[str, set[str]] = {
     "exchange": {"errors", "text", "config", "documents"},
     "state": {"errors", "secrets", "text", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
-    "scaffold": {"errors", "resources", "files", "config", "documents"},
+    "scaffold": {"errors", "resources", "files", "config", "detect", "documents"},
     "forge": {"errors", "processes", "exchange"},
     "engine": {
         "errors", "clock", "secrets", "text", "files", "processes", "git", "sandbox", "config", "checks",

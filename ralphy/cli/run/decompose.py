@@ -18,7 +18,7 @@ from ralphy.files.read import read_input, read_text
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.plan import waves_of
 from ralphy.pipeline.steps.spec import SPEC
-from ralphy.scaffold.writer import feature_of_prd, slug
+from ralphy.scaffold.writer import new_feature, slug
 
 _SIZES = click.Choice(["small", "medium", "large"])
 _MOST_BYTES = 1024 * 1024
@@ -58,7 +58,7 @@ def decompose(
                                   granularity=config.stories.granularity)  # fmt: skip
     if is_new:
         call.require_nothing_begun()
-        made = feature_of_prd(features, feature, text)
+        made = new_feature(features, feature, "PRD.md", text)
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()
     code = drive(call, feature, SPEC.name, {"max_cost": max_cost}, asks=False)

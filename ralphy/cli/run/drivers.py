@@ -28,7 +28,7 @@ from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.pipeline.chosen import words_of
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
-from ralphy.scaffold.writer import new_feature, require_name, slug
+from ralphy.scaffold.writer import new_feature, prd_text, require_name, slug
 
 _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])
@@ -158,7 +158,7 @@ def _make_feature(call: Invocation, description: str, name: str | None) -> str:
         raise misnamed(repository.root / features_dir / description)
     call.require_nothing_begun()
     name = name or slug(description)
-    prd = new_feature(repository.root / features_dir, name, description)
+    prd = new_feature(repository.root / features_dir, name, "PRD.md", prd_text(description))
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")
     return name
 

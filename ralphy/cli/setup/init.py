@@ -10,8 +10,8 @@ import click
 
 from ralphy.cli.options import Invocation, with_options
 from ralphy.config.file import read_values
-from ralphy.config.values import Check, Config
-from ralphy.detect.stack import StackReport, example_check
+from ralphy.config.values import Check
+from ralphy.detect.stack import StackReport
 from ralphy.detect.stack import detect as detect_stack
 from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.files.atomic import replace_file
@@ -19,7 +19,7 @@ from ralphy.files.read import read_regular
 from ralphy.git.commands import Repository, require_plain_rules
 from ralphy.scaffold import writer
 from ralphy.scaffold.config_template import check_lines, config_text
-from ralphy.scaffold.writer import ChangeKind, FileToWrite
+from ralphy.scaffold.writer import FileAction, PlannedFile
 
 CONFIG = ".ralphy/config.yaml"
 _COMMIT = "git commit -m 'chore: set up Ralphy'"
@@ -40,15 +40,16 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
     repository = call.repository()
     config = call.settings().config
     stack = detect_stack(repository.root, prefer=config.stack.language)
-    changes = planned(repository.root, config, stack, with_ci=ci)
-    mixed = _mixed(repository, changes)
+    files = writer.plan(repository.root, stack, config.project.features_dir, with_ci=ci)
+    mixed = _mixed(repository, files)
     first = [f"commit {path}: it has other uncommitted changes" for path, code in mixed.items() if code != "!!"]
-    first += writer.to_do_first(changes)
-    steps = [*_commit_all(changes, mixed), *_NEXT]
-    done = [f"would {c.kind.value} {c.path}: {c.why}" for c in changes] if dry_run else writer.apply(changes)
+    first += writer.to_do_first(files)
+    steps = [*_commit_all(files, mixed), *_NEXT]
+    planned = [f"would {file.action.value} {file.path}: {file.why}" for file in files]
+    done = planned if dry_run else writer.apply(files)
     needed = [sentence for sentence in first if sentence != writer.CHECKS_FOUND]
     text = "\n".join(needed if call.output.quiet else [*_detected(stack), "", *done, "", *_what_next(first, steps)])
-    rows = [{"path": c.path, "kind": c.kind.value, "why": c.why} for c in changes]
+    rows = [{"path": file.path, "kind": file.action.value, "why": file.why} for file in files]
     return call.output.answer("init", text, root=str(repository.root), dry_run=dry_run, changes=rows, first=first,
                               next=[command for command, _ in steps], language=stack.language,
                               evidence=list(stack.evidence))  # fmt: skip
@@ -68,24 +69,18 @@ def _detected(stack: StackReport) -> list[str]:
     return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in stack.evidence)]
 
 
-def planned(root: Path, config: Config, stack: StackReport, *, with_ci: bool = False) -> list[FileToWrite]:
-    """What `ralphy init` does to a repository with this stack."""
-    return writer.plan(root, language=stack.language, checks=stack.checks, features_dir=config.project.features_dir,
-                       with_ci=with_ci, example=example_check(stack.language), setup=stack.setup)  # fmt: skip
-
-
-def _mixed(repository: Repository, changes: Sequence[FileToWrite]) -> dict[str, str]:
-    """Files to be added to that are not as they were committed, with git's two letters: not Ralphy's to commit."""
-    added_to = [change.path for change in changes if change.kind is ChangeKind.APPEND]
-    if added_to:
+def _mixed(repository: Repository, files: Sequence[PlannedFile]) -> dict[str, str]:
+    """Files to append to that have other uncommitted changes, with git's two letters: the person commits these."""
+    appended = [file.path for file in files if file.action is FileAction.APPEND]
+    if appended:
         require_plain_rules(repository.root)
-    status_lines = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in added_to}
+    status_lines = {path: repository.text("status", "--porcelain", "--ignored", "--", path) for path in appended}
     return {path: line[:2] for path, line in status_lines.items() if line}
 
 
-def _commit_all(changes: Sequence[FileToWrite], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
-    """How to have the settings on every branch."""
-    new = [change.path for change in changes if change.kind is not ChangeKind.KEEP and change.path not in mixed]
+def _commit_all(files: Sequence[PlannedFile], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The command that commits the settings, if any are new."""
+    new = [file.path for file in files if file.action is not FileAction.KEEP and file.path not in mixed]
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
     if not paths:
         return []
@@ -130,7 +125,7 @@ def _save(root: Path, stack: StackReport) -> tuple[bool, str]:
     writer.refuse_links(root, CONFIG)
     before = read_regular(path)
     if before is None:
-        text = config_text(root.name, stack.language, stack.checks, "docs/features", setup=stack.setup)
+        text = config_text(root.name, stack, "docs/features")
         replace_file(path, text.encode())
         return True, f"saved to a new {CONFIG}"
     there = read_values(before, CONFIG).plain()

@@ -15,7 +15,6 @@ from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
 from ralphy.agents.presets import preset_of
 from ralphy.cli.setup.checks import checks_known, workspace_of
 from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Health, Place, fail, warn
-from ralphy.cli.setup.init import planned
 from ralphy.detect.stack import detect
 from ralphy.engine.lane_use.open_lanes import require_agent_starts
 from ralphy.engine.workspace.safety_level import AS_YOU
@@ -31,7 +30,7 @@ from ralphy.processes.program_paths import GH, GIT, find, lies_in, own_environme
 from ralphy.sandbox.bubblewrap import bare_sandbox, program_at, why_not, why_not_found
 from ralphy.sandbox.bubblewrap import find as find_bwrap
 from ralphy.sandbox.syscall_filter import is_filtered
-from ralphy.scaffold.writer import apply, stale_schemas, write_schemas
+from ralphy.scaffold.writer import apply, plan, stale_schemas, write_schemas
 from ralphy.text.rehearsed import FREE_TRY
 
 LEAST_GIT = (2, 36)  # core.fsync came with it
@@ -111,7 +110,7 @@ def _set_up(place: Place) -> DoctorFinding:
 
 def _initialised(place: Place) -> list[str]:
     root, config = place.repository.root, place.config
-    return apply(planned(root, config, detect(root, prefer=config.stack.language)))
+    return apply(plan(root, detect(root, prefer=config.stack.language), config.project.features_dir))
 
 
 def _identity(place: Place) -> DoctorFinding:

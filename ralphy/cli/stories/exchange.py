@@ -20,7 +20,7 @@ from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.forge.issues import IssueSource, read_issues, source_of
-from ralphy.scaffold.writer import feature_with, slug
+from ralphy.scaffold.writer import new_feature, slug
 
 _FORMATS = click.Choice(list(FORMATS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
@@ -54,7 +54,7 @@ def import_(
     if (features / feature / "prd.json").exists():
         raise Conflict("the feature has a prd.json already", where=str(features / feature), hint="--name NAME")
     if not dry_run:
-        feature_with(features, feature, "prd.json", text)
+        new_feature(features, feature, "prd.json", text)
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
     lines += [f"left out: {reason}" for reason in plan.left_out]
     format_title = FORMATS[format_name].label if format_name in FORMATS else "issues of GitHub"
