@@ -119,7 +119,8 @@ def _files(path: Path) -> dict[str, str]:
         contents = {path.name: read_input(path, _MOST_BYTES)}
     texts = {name: data.decode("utf-8-sig", "replace") for name, data in contents.items() if data is not None}
     if not texts:
-        raise NotFound(f"there is nothing to read at {path}", hint="name a file or a folder")
+        problem = "has no Markdown files" if path.is_dir() else "does not exist"
+        raise NotFound(problem, where=str(path), hint="name a file, or a folder with Markdown files")
     return texts
 
 
