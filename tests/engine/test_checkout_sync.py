@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ralphy.engine.feature.checkout_sync import (
-    Behind,
     How,
     Moved,
     catch_up,
@@ -47,15 +46,16 @@ def project(tmp_path: Path) -> Project:
 
 def land(
     project: Project, code: dict[str, str | None] | None = None, die: str = "", **more: Any
-) -> tuple[tuple[Behind, ...], list[str]]:
-    """Documents and code land on the branch as the engine does it: (checkouts that are behind, what was said)."""
-    said: list[str] = []
+) -> list[str]:
+    """Documents and code land on the branch as the engine does it; gives the messages."""
+    messages: list[str] = []
     with opened(project) as w:
-        w.listener, w.milestone = heard(said), dies_at(die)
+        w.listener, w.milestone = heard(messages), dies_at(die)
         old = tip_of(project)
         new = advance(project, more.get("documents", DONE), CODE if code is None else code)
         lay_out(w, new)
-        return follow(w, old, new), said
+        follow(w, old, new)
+    return messages
 
 
 def dies_at(name: str) -> Any:
@@ -66,11 +66,12 @@ def dies_at(name: str) -> Any:
     return milestone
 
 
-def again(project: Project) -> tuple[tuple[Behind, ...], list[str]]:
-    said: list[str] = []
+def again(project: Project) -> list[str]:
+    messages: list[str] = []
     with opened(project) as w:
-        w.listener = heard(said)
-        return catch_up(w), said
+        w.listener = heard(messages)
+        catch_up(w)
+    return messages
 
 
 def moved(project: Project) -> Moved | None:
@@ -104,7 +105,7 @@ def test_everything_else_that_a_person_has_there_survives(project: Project) -> N
     project.git("update-index", "--assume-unchanged", "src/odd.py")
     put(project, "src/odd.py", "odd")
     before = status(project)
-    assert land(project) == ((), [])
+    assert land(project) == []
     assert status(project) == before
     assert project.git("show", ":src/staged.py") == "staged"
     assert project.git("ls-files", "-v", "src/odd.py") == "h src/odd.py"
@@ -126,13 +127,12 @@ def test_nothing_is_touched_where_something_would_be_overwritten(project: Projec
     put(project, path, "MINE = 1\n")
     if how == "staged":
         project.git("add", path)
-    behind, said = land(project, code)
-    assert [one.root for one in behind] == [project.repo]
-    assert path in said[0]
+    (message,) = land(project, code)
+    assert message.startswith(f"{project.repo} does not follow") and path in message
     assert text(project, path) == "MINE = 1\n"
     assert (project.repo / "check.py").exists()
     assert text(project, "src/base.py") in ("BASE = 1\n", "MINE = 1\n")
-    assert again(project)[1] == []  # it is said once
+    assert again(project) == []  # it is said once
     if how == "staged":
         project.git("restore", "--staged", "--worktree", f"--source={project.branch}~1", path)
     elif how in ("changed", "hidden"):
@@ -140,7 +140,7 @@ def test_nothing_is_touched_where_something_would_be_overwritten(project: Projec
         project.git("update-index", "--no-assume-unchanged", path)
     else:
         (project.repo / path).unlink()
-    assert again(project) == ((), [])
+    assert again(project) == []
     assert status(project) == ""
 
 
@@ -148,11 +148,12 @@ def test_what_is_said_can_be_typed_and_keeps_the_changes(project: Project) -> No
     wide = "".join(f"LINE_{n} = {n}\n" for n in range(20))
     land(project, {"src/base.py": wide})
     put(project, "src/base.py", f"{wide}# mine\n")
-    behind, _ = land(project, {"src/base.py": f"# theirs\n{wide}"}, documents={})
-    command = behind[0].why.partition("along: ")[2]
+    (message,) = land(project, {"src/base.py": f"# theirs\n{wide}"}, documents={})
+    command = message.partition("along: ")[2]
     subprocess.run(["sh", "-c", command], cwd=project.repo, env=project.env, check=True, capture_output=True)
     assert text(project, "src/base.py") == f"# theirs\n{wide}# mine\n"
-    assert again(project) == ((), [])
+    assert again(project) == []
+    assert status(project) == " M src/base.py"
 
 
 def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None:
@@ -167,8 +168,8 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
         begun = f"a merge on ralph/login in {project.repo}"
         assert why_hold(w) == f"{begun} is in progress: finish or abort it"
         assert observe(w).tree.busy == begun
-    behind, _ = land(project)
-    assert behind[0].why == "a merge is in progress: finish or abort it"
+    (message,) = land(project)
+    assert message.endswith("a merge is in progress: finish or abort it")
     assert text(project, "src/base.py") == "OTHER = 1\n"
 
 
@@ -176,7 +177,7 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
 def test_a_kill_in_the_middle_is_completed_by_the_next_call(project: Project, milestone: str) -> None:
     with pytest.raises(KilledError):
         land(project, die=milestone)
-    assert again(project) == ((), [])
+    assert again(project) == []
     assert status(project) == ""
     assert moved(project) is None
 
@@ -185,7 +186,7 @@ def test_files_that_a_killed_git_had_written_already_are_no_obstacle(project: Pr
     put(project, "src/base.py", "BASE = 2\n")
     put(project, "src/new.py", "NEW = 1\n")
     (project.repo / "check.py").unlink()
-    assert land(project) == ((), [])
+    assert land(project) == []
     assert status(project) == ""
 
 
@@ -193,14 +194,14 @@ def test_a_linked_worktree_follows_too(project: Project, tmp_path: Path) -> None
     project.git("switch", "--quiet", "main")
     project.git("worktree", "add", "--quiet", str(tmp_path / "linked"), project.branch)
     linked = Project(tmp_path / "linked", project.path, project.scenario, project.env)
-    assert land(project) == ((), [])
+    assert land(project) == []
     assert status(linked) == ""
     assert linked.read("prd.json") == DONE["prd.json"]
     put(linked, "src/base.py", "MINE = 1\n")
-    behind, _ = land(project, {"src/base.py": "BASE = 3\n"}, documents={})
-    assert [one.root for one in behind] == [linked.repo]
+    (message,) = land(project, {"src/base.py": "BASE = 3\n"}, documents={})
+    assert message.startswith(f"{linked.repo} does not follow")
     put(linked, "src/base.py", "BASE = 2\n")
-    assert again(project) == ((), [])
+    assert again(project) == []
     assert (status(linked), status(project)) == ("", "")
 
 
@@ -214,7 +215,7 @@ def test_a_branch_that_is_gone_is_said_to_be(project: Project) -> None:
 
 def test_a_detached_head_at_the_tip_does_not_follow(project: Project) -> None:
     project.git("checkout", "--quiet", "--detach")
-    assert land(project) == ((), [])
+    assert land(project) == []
     assert status(project) == ""
     assert text(project, "src/base.py") == "BASE = 1\n"
     project.git("switch", "--quiet", project.branch)

@@ -60,14 +60,6 @@ class Moved:
     undone: Mapping[str, Entry | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """A checkout that could not be brought up, why, and what its person can do."""
-
-    root: Path
-    why: str
-
-
 def expect(w: Workspace, old: str, new: str) -> None:
     """Note that the branch is about to move from `old` to `new`, and which checkouts stand on it.
 
@@ -84,19 +76,18 @@ def expect(w: Workspace, old: str, new: str) -> None:
             write_note(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
 
 
-def follow(w: Workspace, old: str, new: str) -> tuple[Behind, ...]:
+def follow(w: Workspace, old: str, new: str) -> None:
     """Update every checkout of the branch, which has moved; those that stay behind are reported once."""
     expect(w, old, new)
     record_branch_tip(w, new)
-    return catch_up(w)
+    catch_up(w)
 
 
-def catch_up(w: Workspace) -> tuple[Behind, ...]:
+def catch_up(w: Workspace) -> None:
     """Try what is noted once more; nothing happens while the branch is where a person has put it."""
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     if not tip or tip not in _known_tips(w):
-        return ()
-    behind = []
+        return
     for repository in standing(w):
         old = _origin(w, repository)
         if not old:
@@ -104,10 +95,8 @@ def catch_up(w: Workspace) -> tuple[Behind, ...]:
         why = _bring_up(w, repository, old, tip) if old != tip else ""
         if why:
             _say_once(w, repository, f"{repository.root} does not follow {w.feature_branch} to {tip[:10]}: {why}")
-            behind.append(Behind(repository.root, why))
         else:
             _behind_file(repository).unlink(missing_ok=True)
-    return tuple(behind)
 
 
 def record_branch_tip(w: Workspace, tip: str) -> None:
