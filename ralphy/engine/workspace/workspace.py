@@ -76,7 +76,6 @@ class Workspace:
     waits: dict[float, float] = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     branch: str = ""
-    codes: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Workspace:
         return self
@@ -169,10 +168,7 @@ class Workspace:
 
     def code_of(self, tree: str) -> str:
         """The id of a tree without the feature folder: what is tested, reviewed and compared."""
-        known = self.codes.get(tree)
-        if known is None:
-            known = self.codes[tree] = self.objects.id_without(tree, self.feature.path)
-        return known
+        return self.objects.id_without(tree, self.feature.path)
 
     def is_other_feature(self, path: str) -> bool:
         """Does a path lie in the folder of another feature, which is none of this one's business?"""
