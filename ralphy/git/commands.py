@@ -131,13 +131,9 @@ def require_plain_rules(root: Path) -> None:
     It is looked for in every folder but `.git`: which of them Git ignores, and so does not enter, only Git could say.
     """
     for found in walk(root, (".git",)):
-        if found.name in _RULES and is_waited_for(found.stat.st_mode):
+        mode = found.stat.st_mode
+        if found.name in _RULES and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
             raise InvalidInput("is not a plain file, and Git would wait for it", where=found.path, hint="remove it")
-
-
-def is_waited_for(mode: int) -> bool:
-    """Is it a pipe or a device, which somebody would have to write to before it can be read?"""
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
 def _git(env: Mapping[str, str], root: str) -> str:

@@ -72,11 +72,6 @@ class Objects:
             raise EnvironmentProblem(f"commit {commit[:12]} cannot be read", hint="git fsck")
         return data[5 : data.index(b"\n")].decode()
 
-    def parents_of(self, commit: str) -> list[str]:
-        """The ids of a commit's parents; none for what is not a commit."""
-        head = (self.read(commit) or b"").partition(b"\n\n")[0]
-        return [line[7:].decode() for line in head.split(b"\n") if line.startswith(b"parent ")]
-
     def entries(self, tree: str) -> Entries:
         """The rows of a tree, by name; no rows for an id of ""."""
         if not tree:

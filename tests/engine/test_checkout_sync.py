@@ -44,9 +44,7 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-def land(
-    project: Project, code: dict[str, str | None] | None = None, die: str = "", **more: Any
-) -> list[str]:
+def land(project: Project, code: dict[str, str | None] | None = None, die: str = "", **more: Any) -> list[str]:
     """Documents and code land on the branch as the engine does it; gives the messages."""
     messages: list[str] = []
     with opened(project) as w:

@@ -373,7 +373,7 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
     shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
     files = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
     new = {one.path for one in files if one.path not in known and is_document(w, one.path)}
-    return sorted(new & files_not_ignored(w, new)) if new else []
+    return sorted(new & files_not_ignored(w)) if new else []
 
 
 def _why_broken(one: _Seen) -> str:

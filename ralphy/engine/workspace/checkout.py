@@ -31,10 +31,9 @@ _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and s
 
 @dataclass
 class Checkout:
-    """`said` is what is said once for all features, `proxies` the ways out of closed sandboxes.
-    `not_ignored` are files that Git does not ignore, and what it was asked of which features folder, when.
-    `prds` has the last prd.json files by their blob (`keep_prd`), `merged` whether one commit is in another: neither
-    ever changes."""
+    """`reported` are the messages that are given once for all features, `proxies` the ways out of closed sandboxes.
+    `prds` has the last prd.json files by their blob (`keep_prd`), `merged` whether the work of one commit is in
+    another: neither ever changes."""
 
     repository: Repository
     objects: Objects
@@ -44,7 +43,6 @@ class Checkout:
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     prds: dict[str, Prd | None] = field(default_factory=dict)
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
-    not_ignored: tuple[object, frozenset[str]] = (None, frozenset())
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
     brought: tuple[Brought, ...] | None = None
@@ -73,13 +71,10 @@ class Checkout:
         return prd
 
     def has_ancestor(self, commit: str, of: str) -> bool:
-        """Can `commit` be reached from `of`? Asked once; where its parent is `of` or cannot be, it cannot be either."""
-        known = self._ancestors
-        if (commit, of) not in known:
-            parents = self.objects.parents_of(commit)
-            is_beyond = commit != of and any(at == of or known.get((at, of)) is False for at in parents)
-            known[(commit, of)] = not is_beyond and is_ancestor(self.repository, commit, of)
-        return known[(commit, of)]
+        """Can `commit` be reached from `of`? Git is asked once."""
+        if (commit, of) not in self._ancestors:
+            self._ancestors[(commit, of)] = is_ancestor(self.repository, commit, of)
+        return self._ancestors[(commit, of)]
 
     @cached_property
     def supervisor(self) -> Supervisor:
