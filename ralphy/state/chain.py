@@ -43,11 +43,10 @@ class Audit:
     broken: str = ""
 
 
-def linked(entry: bytes, last: Link) -> tuple[bytes, Link]:
+def linked(entry: bytes, last: Link) -> bytes:
     """An entry (JSON, an object) as the chain's next line, without its line break."""
     body = entry[:-1] + b',"seq":%d,"prev":"%s"}' % (last.seq + 1, last.hash.encode())
-    digest = hashlib.sha256(body).hexdigest()
-    return body[:-1] + b',"hash":"%s"}' % digest.encode(), Link(last.seq + 1, digest)
+    return body[:-1] + b',"hash":"%s"}' % hashlib.sha256(body).hexdigest().encode()
 
 
 def last_link(descriptor: int) -> Link:

@@ -16,7 +16,7 @@ from ralphy.files.disk_space import refusal
 from ralphy.files.read import read_tail
 from ralphy.pipeline.history import History
 from ralphy.secrets.known_values import Values, clear_json, without_values
-from ralphy.state.chain import LINKAGE, Link, last_link, linked, lock, unlock
+from ralphy.state.chain import LINKAGE, last_link, linked, lock, unlock
 
 _MOST_TORN = 1 << 20
 
@@ -29,24 +29,21 @@ class Journal:
         self._secrets = secrets
         self._read = 0
         self._inode = 0
-        self._at = -1
-        self._link = Link()
 
     def append(self, entry: Mapping[str, Any], *, durable: bool = True) -> None:
         """Add a line; when `durable`, it (and all before it) is on the disk when this returns.
 
         A torn last line of a crash is closed first.
         """
+        clean = clear_json(_dumped(entry), lambda text: without_values(text, self._secrets))
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 lock(descriptor, self._path)
-                line = self._drop_torn_line(descriptor) + self._linked(descriptor, entry) + b"\n"
-                self._at = -1  # if this fails, the next one asks the file where the chain ends
+                line = self._drop_torn_line(descriptor) + linked(clean, last_link(descriptor)) + b"\n"
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
-                self._at = os.fstat(descriptor).st_size
                 unlock(descriptor)  # others need not wait for the disk
                 if durable:
                     os.fsync(descriptor)
@@ -54,14 +51,6 @@ class Journal:
                 os.close(descriptor)
         except OSError as error:
             raise refusal(error, "the journal cannot be written", str(self._path)) from error
-
-    def _linked(self, descriptor: int, entry: Mapping[str, Any]) -> bytes:
-        """The entry as the chain's next line. Where it stands is known if nobody has written since."""
-        if os.fstat(descriptor).st_size != self._at:
-            self._link = last_link(descriptor)
-        clean = clear_json(_dumped(entry), lambda text: without_values(text, self._secrets))
-        line, self._link = linked(clean, self._link)
-        return line
 
     def drop_torn_line(self) -> int:
         """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
