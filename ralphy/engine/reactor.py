@@ -8,9 +8,8 @@ from __future__ import annotations
 import select
 import sys
 import time
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
@@ -112,13 +111,11 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
     with lock, Wakeups([folder], resync_s=_WATCH_RESYNC_S) as wakeups:
         number = len(list(listed(checkout.repository.root, features_dir)))
         listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} feature{'' if number == 1 else 's'})"))
-        changed = set[str]()
         while True:
             while watching.is_git_at_work():
                 wakeups.wait(_GIT_S)
-                changed.clear()
-            watching.look(changed)
-            changed = watching.features_of(wakeups.wait(watching.seconds_to_next()))
+            watching.look()
+            wakeups.wait(watching.seconds_to_next())
 
 
 def held_up(feature: Feature, error: RalphyError) -> HeldUp:
@@ -177,33 +174,18 @@ class Watching:
             return False
         return time.time() - lock.st_mtime < _LEFT_BEHIND_S
 
-    def features_of(self, paths: Collection[str]) -> set[str]:
-        """The names of the features that these paths belong to."""
-        return {name for path in paths if (name := self._feature_of(path))}
-
-    def _feature_of(self, path: str) -> str:
-        folder = self._repository.root / self._features_dir
-        below = Path(path).relative_to(folder).parts if Path(path).is_relative_to(folder) else ()
-        return below[0] if below else ""
-
-    def look(self, names: Set[str]) -> None:
-        """Reconcile what has changed of the named features, or of all when nothing is named or the base has moved."""
+    def look(self) -> None:
+        """Reconcile the features that have changed, or all when the base has moved."""
         head = tuple(signature(path) for path in self._branches)
         everything, self._head = head != self._head, head
-        for one in self._candidates(set() if everything else names):
+        for feature in listed(self._repository.root, self._features_dir):
+            self._watched.setdefault(feature.name, _Watched(feature))
+        self._watched = {name: one for name, one in sorted(self._watched.items()) if one.feature.folder.is_dir()}
+        for one in self._watched.values():
             now = signature_of(one.feature)
             if everything or one.is_due() or one.seen != now:
                 self._drive(one)
                 one.seen = now  # not as it is afterwards: what came meanwhile is looked at again
-
-    def _candidates(self, names: Set[str]) -> list[_Watched]:
-        """Those of the named features that are there; all of them if none is named. What is gone is forgotten."""
-        for name in [name for name, one in self._watched.items() if not one.feature.folder.is_dir()]:
-            del self._watched[name]
-        if not names or not names <= self._watched.keys():
-            for feature in listed(self._repository.root, self._features_dir):
-                self._watched.setdefault(feature.name, _Watched(feature))
-        return [self._watched[name] for name in sorted(names or self._watched) if name in self._watched]
 
     def _drive(self, one: _Watched) -> None:
         """Drive a feature until a rest."""

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from types import TracebackType
 
 import watchfiles
@@ -32,7 +31,7 @@ class Wakeups:
         self._resync_s = resync_s
         self._settle = list(_SETTLE_S)
         self._stop = threading.Event()
-        self._changed = SimpleQueue[set[str]]()
+        self._changed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
 
     def __enter__(self) -> Wakeups:
@@ -51,19 +50,16 @@ class Wakeups:
                     *self._folders, watch_filter=None, step=_STEP_MS, debounce=_STEP_MS, stop_event=self._stop,
                     rust_timeout=1000, raise_interrupt=False, force_polling=polling,
                 )  # fmt: skip
-                for batch in changes:
-                    self._changed.put({path for _, path in batch})
+                for _ in changes:
+                    self._changed.set()
                 return
             self._resync_s = min(self._resync_s, RESYNC_S)
 
-    def wait(self, seconds: float) -> set[str]:
-        """The paths that have changed, awaited for so many seconds, or for a tick; none if nothing did."""
-        changed = set[str]()
-        with suppress(Empty):
-            changed |= self._changed.get(timeout=min(seconds, self._settle.pop(0) if self._settle else self._resync_s))
-            while True:
-                changed |= self._changed.get_nowait()
-        return changed
+    def wait(self, seconds: float) -> bool:
+        """Has something changed since the last call? Waits for it, for so many seconds or for a tick."""
+        is_changed = self._changed.wait(min(seconds, self._settle.pop(0) if self._settle else self._resync_s))
+        self._changed.clear()
+        return is_changed
 
 
 def signature_of(feature: Feature) -> int:
