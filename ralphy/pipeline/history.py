@@ -366,7 +366,7 @@ def _reset(history: History, entry: Entry) -> None:
         fresh.calls, fresh.limit, fresh.paces = history.calls, history.limit, history.paces
         fresh.breaker = Breaker(history.breaker.rules)
         fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
-        fresh.unknown_cost_runs = history.unknown_cost_runs
+        fresh.unknown_cost_runs, fresh.is_rehearsed = history.unknown_cost_runs, history.is_rehearsed
         fresh.checkout, fresh.started_at, fresh.gates = history.checkout, history.started_at, history.gates
         fresh.saved_work, fresh.noted, fresh.started_over = history.saved_work, history.noted, history.started_over
         fresh.unended = history.unended  # what a dead run left is still to be cleared away

@@ -97,11 +97,13 @@ def test_a_reset_of_everything_keeps_baselines_known_red_and_what_was_spent() ->
     lines: list[dict[str, Any]] = [
         {"ev": "baseline", "key": "c1:x"},
         {"ev": "accept_red", "feature": FEATURE, "tests": ["t"]},
-        *attempts("crashed"),
+        a_run(model="opus REHEARSAL"),
+        an_end("crashed"),
     ]
     lines[-1]["cost_unknown"] = True
     found = history(*lines, RESET)
     assert (found.stories, found.iterations, found.open_runs, found.unknown_cost_runs) == ({}, 1, (), 1)
+    assert found.is_rehearsed
     assert (set(found.baselines), set(found.known_red)) == ({"c1:x"}, {"t"})
 
 
