@@ -362,19 +362,20 @@ def _reset(history: History, entry: Entry) -> None:
         history.qa_rounds = 0
         history.active_s.pop(str(step), None)
     else:
-        fresh = History(history.feature, baselines=history.baselines, known_red=history.known_red, is_reset=True)
-        fresh.calls, fresh.limit, fresh.paces = history.calls, history.limit, history.paces
-        fresh.breaker = Breaker(history.breaker.rules)
-        fresh.cost_usd, fresh.tokens, fresh.iterations = history.cost_usd, history.tokens, history.iterations
-        fresh.unknown_cost_runs, fresh.is_rehearsed = history.unknown_cost_runs, history.is_rehearsed
-        fresh.checkout, fresh.started_at, fresh.gates = history.checkout, history.started_at, history.gates
-        fresh.saved_work, fresh.noted, fresh.started_over = history.saved_work, history.noted, history.started_over
-        fresh.unended = history.unended  # what a dead run left is still to be cleared away
-        for name in fresh.__slots__:
-            setattr(history, name, getattr(fresh, name))
+        _reset_all(history)
 
 
-def _kept(history: History, entry: Entry) -> None:
+def _reset_all(history: History) -> None:
+    """Forget what the runs came to, but not what they cost, nor a dead one, whose work is still to be cleared away."""
+    history.is_reset, history.breaker = True, Breaker(history.breaker.rules)
+    history.stories, history.steps, history.active_s = {}, {}, {}
+    history.retry_at = history.retry_s = history.last_at = 0.0
+    history.retry_reason = history.last_step = ""
+    history.waits_in_a_row = history.resets_in_a_row = history.qa_rounds = 0
+    history.in_trouble, history.last_end, history.watchdog = frozenset(), None, {}
+
+
+def _save_work(history: History, entry: Entry) -> None:
     history.saved_work = entry
 
 
@@ -413,7 +414,7 @@ _FOLDS = {
     "reset": _reset,
     "reset_circuit": _reset_circuit,
     "gate": _gate,
-    "kept": _kept,
+    "kept": _save_work,
     "started_over": _start_over,
     "accept_red": _accept_red,
     "watchdog": _watchdog,
