@@ -11,7 +11,7 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.setup import environment, programs
 from ralphy.cli.setup.checks import checks_run
-from ralphy.cli.setup.findings import DoctorFinding, Health, Place, findings, of_error
+from ralphy.cli.setup.findings import DoctorFinding, Health, Place, findings_of, of_error
 from ralphy.cli.setup.hindrances import hindrances
 from ralphy.config.values import Config
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
@@ -30,14 +30,14 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
     must fail: --no-checks leaves that out.
     """
     named_findings = [(name, _repaired(one) if fix else one) for name, one in _all_findings(call)]
-    states = {name: one.state for name, one in named_findings}
-    if checks and states.get("lock") is not Health.WARN and Health.FAIL not in states.values():
+    healths = {name: one.health for name, one in named_findings}
+    if checks and healths.get("lock") is not Health.WARN and Health.FAIL not in healths.values():
         named_findings += checks_run(call)
-    problems, warnings = (sum(one.state is state for _, one in named_findings) for state in (Health.FAIL, Health.WARN))
+    problems, warnings = (sum(one.health is bad for _, one in named_findings) for bad in (Health.FAIL, Health.WARN))
     lines = [line for name, one in named_findings for line in _lines(name, one)]
     total = f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"
     rows = [
-        {"name": name, "state": one.state.value, "said": one.message, "fix": one.fix} for name, one in named_findings
+        {"name": name, "state": one.health.value, "said": one.message, "fix": one.fix} for name, one in named_findings
     ]
     code = ExitCode.ENVIRONMENT if problems else ExitCode.DONE
     return call.output.answer("doctor", "\n".join([*lines, total]), code, checks=rows)
@@ -58,7 +58,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def _lines(name: str, finding: DoctorFinding) -> Iterator[str]:
-    yield f"{finding.state.value:<5} {name:<10} {finding.message}"
+    yield f"{finding.health.value:<5} {name:<10} {finding.message}"
     if finding.fix:
         yield f"{'':<16} fix: {finding.fix}"
 
@@ -75,6 +75,6 @@ def _all_findings(call: Invocation) -> Iterator[tuple[str, DoctorFinding]]:
     except RalphyError as error:
         yield "settings", of_error(error, fix="ralphy validate")
         place = Place(repository, Config(), os.environ, has_settings=False)
-    yield from findings(programs.LOOKS, place)
+    yield from findings_of(programs.CHECKS, place)
     yield from hindrances(place)
-    yield from findings(environment.LOOKS, place)
+    yield from findings_of(environment.CHECKS, place)

@@ -143,7 +143,7 @@ def _lock(place: Place) -> DoctorFinding:
                 "wait for it, or: ralphy abort")  # fmt: skip
 
 
-LOOKS = (
+CHECKS = (
     DoctorCheck("git filters", _git_programs),
     DoctorCheck("prompts", _prompts),
     DoctorCheck("writing", _writable),

@@ -1,6 +1,6 @@
-"""What doctor looks at, as rows: a name, the look, and what an error of it means.
+"""The checks of doctor as rows: a name, the function, and what an error of it means.
 
-No look asks anything, and each is bounded in time. One that finds nothing worth a line gives None.
+No check asks a question, and each is bounded in time. One that finds nothing worth a line gives None.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class DoctorFinding:
 
     message: str
     fix: str = ""
-    state: Health = Health.OK
+    health: Health = Health.OK
     repair: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to look. `config` has the defaults if the settings cannot be read."""
+    """What is examined. `config` has the defaults if the settings cannot be read."""
 
     repository: Repository
     config: Config
@@ -45,7 +45,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """`on_error` is what an error of the look is, None if that is left to another one; `fix` stands for its hint."""
+    """`on_error` is the health that an error of `find` means, None where another check reports it; `fix` is for an
+    error without a hint."""
 
     name: str
     find: Callable[[Place], DoctorFinding | None]
@@ -54,24 +55,24 @@ class DoctorCheck:
     needs_settings: bool = False
 
 
-def findings(looks: Sequence[DoctorCheck], place: Place) -> Iterator[tuple[str, DoctorFinding]]:
-    """What each look finds, by its name."""
-    for look in looks:
-        if finding := _finding_of(look, place):
-            yield look.name, finding
+def findings_of(checks: Sequence[DoctorCheck], place: Place) -> Iterator[tuple[str, DoctorFinding]]:
+    """(name, finding) of each check that has one."""
+    for check in checks:
+        if finding := _finding_of(check, place):
+            yield check.name, finding
 
 
-def _finding_of(look: DoctorCheck, place: Place) -> DoctorFinding | None:
-    if look.needs_settings and not place.has_settings:  # of which the finding "settings" tells
+def _finding_of(check: DoctorCheck, place: Place) -> DoctorFinding | None:
+    if check.needs_settings and not place.has_settings:  # the finding "settings" reports that
         return None
     try:
-        return look.find(place)
+        return check.find(place)
     except (RalphyError, OSError) as error:
-        return of_error(error, look.on_error, look.fix) if look.on_error else None
+        return of_error(error, check.on_error, check.fix) if check.on_error else None
 
 
-def of_error(error: RalphyError | OSError, state: Health = Health.FAIL, fix: str = "") -> DoctorFinding:
-    return DoctorFinding(str(error), getattr(error, "hint", "") or fix, state)
+def of_error(error: RalphyError | OSError, health: Health = Health.FAIL, fix: str = "") -> DoctorFinding:
+    return DoctorFinding(str(error), getattr(error, "hint", "") or fix, health)
 
 
 def warn(message: str, fix: str) -> DoctorFinding:

@@ -1,6 +1,6 @@
 """What a repository has set up that hurts in the middle of a night: found before it, each with what to do.
 
-A look reads; it runs no program of the repository's.
+A check reads; it runs no program of the repository's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Place, fail, findings, warn
+from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Place, fail, findings_of, warn
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import base_branch
 from ralphy.files.tree_walk import walk
@@ -30,7 +30,7 @@ _SCOPES = re.compile(r"^x-oauth-scopes:(.*)$", re.I | re.M)
 
 def hindrances(place: Place) -> Iterator[tuple[str, DoctorFinding]]:
     """A finding for each hindrance, or one that says that there is none."""
-    named_findings = list(findings(_LOOKS, place))
+    named_findings = list(findings_of(_CHECKS, place))
     yield from named_findings or [
         ("hindrances", DoctorFinding("no ignore rule, hook, checkout or owner stands in the way"))
     ]
@@ -141,10 +141,10 @@ def _hooks(place: Place) -> Path:
     return Checkout.of(place.repository).hooks_folder
 
 
-# Of a repository that cannot be read, others tell.
-_LOOKS = tuple(
-    DoctorCheck(name, look, on_error=None)
-    for name, look in (
+# Other checks report a repository that cannot be read.
+_CHECKS = tuple(
+    DoctorCheck(name, find, on_error=None)
+    for name, find in (
         ("branches", _branch),
         ("ignored", _ignored),
         ("messages", _commit_message),

@@ -189,7 +189,7 @@ def _sandbox(place: Place) -> DoctorFinding:
             require_agent_starts(w)
         return DoctorFinding(f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
     finding = _open_sandbox(place)
-    if finding.state is Health.WARN and place.config.acceptance.tests == SEALED:
+    if finding.health is Health.WARN and place.config.acceptance.tests == SEALED:
         return fail(f"{finding.message}; acceptance.tests: sealed needs a sandbox", finding.fix)
     return finding
 
@@ -241,7 +241,7 @@ def _pull_requests(place: Place) -> DoctorFinding:
                 login if find(GH, env) else "install gh (https://cli.github.com)")  # fmt: skip
 
 
-LOOKS = (
+CHECKS = (
     DoctorCheck("repository", _repository),
     DoctorCheck("set up", _set_up),
     DoctorCheck("identity", _identity),
