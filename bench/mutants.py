@@ -1,6 +1,7 @@
 """`python -m bench.mutants [N]`: is it noticed when one point of what decides, judges or lands is wrong?
 
-Each mutant is one random change, in a copy of the repository, against the tests that concern its module.
+Each mutant is one random change, in a copy of the repository, against the tests that concern its module: one after the
+other, the fastest first, until one fails.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
-# A module (or a folder of them), and the tests that are to notice; the first row that fits counts.
+# A module (or a folder of them), and the files of tests that are to notice; the first row that fits counts.
 TESTS = (
     ("ralphy/pipeline/decide.py", "core/test_decide core/test_side_by_side core/test_breaker core/test_termination"),
     ("ralphy/pipeline/preconditions.py", "core/test_decide core/test_side_by_side core/test_readiness"),
@@ -33,14 +35,24 @@ TESTS = (
     ("ralphy/testguard", "core/test_tests_kept core/test_surroundings engine/test_kept engine/test_red_first"),
     ("ralphy/engine/verify/acceptance.py", "engine/test_acceptance"),
     ("ralphy/engine/verify/flakes.py", "engine/test_flakes"),
-    ("ralphy/engine/verify/parts.py", "engine/test_parts"),
-    ("ralphy/engine/verify/baseline", "engine/test_baseline engine/test_failing_checks"),
-    ("ralphy/engine/verify", "engine/test_kept engine/test_red_first engine/test_old_tests engine/test_verdicts"),
-    ("ralphy/engine/feature/land.py", "engine/test_attempts engine/test_moved_at_landing engine/test_recovery"),
-)
+    ("ralphy/engine/verify/parts.py", "engine/test_parts cli/test_prove"),
+    ("ralphy/engine/verify/baseline", "engine/test_baseline engine/test_failing_checks engine/test_red_first"),
+    ("ralphy/engine/verify/startable.py", "cli/test_doctor engine/test_baseline"),
+    ("ralphy/engine/verify/suspicious_code.py", "engine/test_suspicious_code"),
+    ("ralphy/engine/verify/verify.py", "engine/test_verdicts engine/test_claims engine/test_unverified "
+                                       "engine/test_hooks engine/test_flakes"),
+    ("ralphy/engine/verify/own_tests.py", "engine/test_red_first"),
+    ("ralphy/engine/verify/hollow_trees.py", "engine/test_red_first engine/test_kept"),
+    ("ralphy/engine/verify/idle_tests.py", "engine/test_red_first engine/test_kept"),
+    ("ralphy/engine/verify/failures_reported.py", "engine/test_kept engine/test_red_first"),
+    ("ralphy/engine/verify", "engine/test_old_tests engine/test_skipped_tests engine/test_cheats engine/test_kept"),
+    ("ralphy/engine/feature/land.py", "engine/test_live_documents engine/test_moved_at_landing engine/test_recovery "
+                                      "engine/test_beside_a_person engine/test_documents_of_main"),
+)  # fmt: skip
 _OTHER = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.In: ast.NotIn, ast.Is: ast.IsNot}
 _OPERATORS = {**_OTHER, **{other: one for one, other in _OTHER.items()}}
-_MOST_S = 900.0  # a mutant whose tests come to no end by then is noticed
+# Tests that take so many times as long as without a mutant come to no end: then it is noticed.
+_PATIENCE, _LEAST_S = 3.0, 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +65,10 @@ class Mutant:
     end: int
     text: str
 
-    def made(self, data: bytes) -> bytes:
+    def applied_to(self, data: bytes) -> bytes:
         return data[: self.begin] + self.text.encode() + data[self.end :]
 
-    def shown(self, data: bytes) -> str:
+    def as_diff(self, data: bytes) -> str:
         return f"{self.path}:{self.line}\n    - {data[self.begin : self.end].decode()}\n    + {self.text}"
 
 
@@ -98,14 +110,25 @@ def tests_of(path: str) -> list[str]:
     return [f"tests/{name}.py" for name in names.split()]
 
 
-def is_noticed(place: Path, tests: Sequence[str]) -> bool:
-    """Does a test fail there, or come to no end?"""
+def fastest_first(place: Path, tests: Sequence[str]) -> tuple[list[str], float]:
+    """The ids of the tests in these files, and how many seconds they took in all. SystemExit if one fails there."""
+    report = place / "report.xml"
+    if is_noticed(place, [*tests, f"--junitxml={report}"]):
+        raise SystemExit(f"these tests fail without a mutant: {' '.join(tests)}")
+    cases = [case for case in ElementTree.parse(report).iter("testcase") if case.find("skipped") is None]  # noqa: S314
+    cases.sort(key=lambda case: float(case.get("time", 0)))
+    ids = [f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}" for case in cases]
+    return ids, sum(float(case.get("time", 0)) for case in cases)
+
+
+def is_noticed(place: Path, tests: Sequence[str], most_s: float = 3600.0) -> bool:
+    """Does a test fail there, or do they take more than this many seconds?"""
     env = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--hypothesis-profile=fast", *tests]
     quiet = subprocess.DEVNULL  # a pipe would wait for what a test leaves running
     with subprocess.Popen(words, cwd=place, env=env, stdout=quiet, stderr=quiet, start_new_session=True) as ran:
         try:
-            return ran.wait(_MOST_S) != 0
+            return ran.wait(most_s) != 0
         except subprocess.TimeoutExpired:
             os.killpg(ran.pid, signal.SIGKILL)
             return True
@@ -116,11 +139,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("number", nargs="?", type=int, default=20, metavar="N", help="how many mutants (20)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed has the same mutants (1)")
     parser.add_argument("--only", default="", metavar="PART", help="of modules whose path has this in it")
-    asked = parser.parse_args(words)
+    options = parser.parse_args(words)
     names = (path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("ralphy/**/*.py")))
-    every = [one for name in names if asked.only in name and tests_of(name)
+    every = [one for name in names if options.only in name and tests_of(name)
              for one in mutants_of(name, (ROOT / name).read_bytes())]  # fmt: skip
-    chosen = random.Random(asked.seed).sample(every, min(asked.number, len(every)))  # noqa: S311 - no secret
+    chosen = random.Random(options.seed).sample(every, min(options.number, len(every)))  # noqa: S311 - no secret
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         place = Path(folder) / "copy"
         shutil.copytree(ROOT, place, ignore=shutil.ignore_patterns(".git", ".venv", ".cache", "build", "__pycache__"))
@@ -132,18 +155,18 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _survivors(place: Path, chosen: Sequence[Mutant]) -> list[str]:
     """What no test noticed."""
-    survivors, passing = list[str](), list[list[str]]()
+    survivors, passing = list[str](), dict[tuple[str, ...], tuple[list[str], float]]()
     for number, one in enumerate(chosen, 1):
-        tests, file = tests_of(one.path), place / one.path
-        if tests not in passing and is_noticed(place, tests):
-            raise SystemExit(f"these tests fail without a mutant: {' '.join(tests)}")
-        passing.append(tests)
+        tests, file = tuple(tests_of(one.path)), place / one.path
+        if tests not in passing:
+            passing[tests] = fastest_first(place, tests)
+        ids, took_s = passing[tests]
         data = file.read_bytes()
-        file.write_bytes(one.made(data))
-        noticed = is_noticed(place, tests)
+        file.write_bytes(one.applied_to(data))
+        noticed = is_noticed(place, ids, _LEAST_S + _PATIENCE * took_s)
         file.write_bytes(data)
-        sys.stderr.write(f"{number} of {len(chosen)}: {'noticed' if noticed else 'SURVIVED'} {one.shown(data)}\n")
-        survivors += [] if noticed else [one.shown(data)]
+        sys.stderr.write(f"{number} of {len(chosen)}: {'noticed' if noticed else 'SURVIVED'} {one.as_diff(data)}\n")
+        survivors += [] if noticed else [one.as_diff(data)]
     return survivors
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bench.__main__ import main
-from bench.mutants import TESTS, mutants_of
+from bench.mutants import TESTS, fastest_first, mutants_of
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
@@ -52,9 +52,16 @@ def test_a_mutant_is_one_change_of_what_a_module_does() -> None:
     found = list(mutants_of("a.py", source))
     assert sorted(one.text for one in found) == sorted([
         "(n >= 1)", "(n > 1 or x)", "(not (n > 1 and x))", "(2)", "(0)", "(False)", "pass", "return None"])  # fmt: skip
-    assert len({one.made(source) for one in found} - {source}) == len(found)
-    assert all(compile(one.made(source), "a.py", "exec") for one in found)
-    assert found[0].shown(source).startswith("a.py:4\n    - True\n    + (False)")
+    assert len({one.applied_to(source) for one in found} - {source}) == len(found)
+    assert all(compile(one.applied_to(source), "a.py", "exec") for one in found)
+    assert found[0].as_diff(source).startswith("a.py:4\n    - True\n    + (False)")
+
+
+def test_the_fastest_tests_are_the_first_to_notice_a_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    (tmp_path / "conftest.py").write_text("import hypothesis\n\nhypothesis.settings.register_profile('fast')\n")
+    (tmp_path / "test_a.py").write_text("def test_slow():\n    sum(range(5_000_000))\n\n\ndef test_fast():\n    pass\n")
+    assert fastest_first(tmp_path, ["test_a.py"])[0] == ["test_a.py::test_fast", "test_a.py::test_slow"]
 
 
 def test_each_module_that_decides_judges_or_lands_has_tests_that_are_to_notice() -> None:
