@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from ralphy.errors import InvalidInput
 
@@ -21,7 +21,7 @@ class NotRegularError(OSError):
     """It is a folder, a pipe, a device or a socket."""
 
 
-def open_regular(path: str | os.PathLike[str], flags: int = 0, folder: int | None = None) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], flags: int = 0, folder: int | None = None) -> BufferedReader:
     """A regular file, open for reading; OSError if it cannot be opened, or is none. Links are followed, unless `flags`
     say otherwise. A relative path begins at `folder`, a descriptor, if there is one."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | flags, dir_fd=folder)
@@ -84,7 +84,7 @@ def read_input(path: Path, limit: int, *, where: str = "") -> bytes | None:
     return data
 
 
-def _read_at_most(file: BinaryIO, most: int) -> bytes:
+def _read_at_most(file: BufferedReader, most: int) -> bytes:
     """The first `most` bytes of an open file, as long as it was when it was opened: not for files of /proc.
 
     Python makes room for all that is asked for; the size bounds that.

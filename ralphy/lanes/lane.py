@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ralphy.errors import DiskFull, EnvironmentProblem
 from ralphy.files.atomic import replace_file
-from ralphy.files.read import read_regular
 from ralphy.files.notes import read_note, write_note
+from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import make_accessible, remove
 from ralphy.git.commands import Repository, refs_of
 from ralphy.git.objects import GITLINK, TREE, Objects, is_oid
