@@ -95,7 +95,7 @@ def require_agent_starts(w: Workspace) -> None:
 def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
     """Does the agent start in there at all?"""
     program = w.config.agent.command[0]
-    env = agent_environment(w, "strict", {})
+    env = agent_environment(w, "strict")
     words = agent_command(w)
     at = program_at(words[0], w.repository.root, env)
     if at is None:

@@ -337,7 +337,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         model=d.model,
         deadline_s=_deadline(w, d.step, s),
         session=str(uuid.uuid4()),
-        env={**lane.environment(agent_environment(w, run, {}), w.config.lanes.port_base), **more},
+        env={**lane.environment(agent_environment(w, run), w.config.lanes.port_base), **more},
         settings=run_settings(w, lane),
         outbox=str(outbox),
         keeps_no_session=bool(sealed_place(w, step_of(d.step).document)),

@@ -47,7 +47,7 @@ def without_feature(
 def require_agent(w: Workspace) -> None:
     """Raises EnvironmentProblem where the agent's program is not there: whoever waits for checks hears it first."""
     name = w.config.agent.command[0]
-    if program_at(agent_command(w)[0], w.repository.root, agent_environment(w, "look", {})):
+    if program_at(agent_command(w)[0], w.repository.root, agent_environment(w, "look")):
         return
     chosen = preset_of(w.config.agent.preset)
     fix = chosen.install if name == chosen.command[0] else INSTALL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ralphy.agents.presets import preset_of
 from ralphy.engine.workspace.workspace import Workspace
@@ -10,24 +10,12 @@ from ralphy.processes.command import REPO_MARKER, RUN_MARKER
 from ralphy.processes.program_paths import find
 from ralphy.secrets.known_values import is_secret_name
 
-_NO_PUSH = {
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_SSH_COMMAND": "false",
-    "GIT_ASKPASS": "false",
-    # no helper gives a password, and every address that is pushed to means nothing
-    "GIT_CONFIG_COUNT": "4",
-    "GIT_CONFIG_KEY_0": "credential.helper",
-    "GIT_CONFIG_VALUE_0": "",
-    "GIT_CONFIG_KEY_1": "url.ralphy-pushes-itself://.pushInsteadOf",
-    "GIT_CONFIG_VALUE_1": "",
-    # git logs tags and replacements too: whose they are can then be told
-    "GIT_CONFIG_KEY_2": "core.logAllRefUpdates",
-    "GIT_CONFIG_VALUE_2": "always",
-    # what signs is out of reach in the sandbox, and would ask a person elsewhere
-    "GIT_CONFIG_KEY_3": "commit.gpgSign",
-    "GIT_CONFIG_VALUE_3": "false",
-}
-_CREDENTIALS = ("GIT_TERMINAL_PROMPT", "GIT_SSH_COMMAND", "GIT_ASKPASS")
+_NO_CREDENTIALS = {"GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "false", "GIT_ASKPASS": "false"}
+_NO_HELPER = ("credential.helper", "")
+_GIT_SETTINGS = (
+    ("core.logAllRefUpdates", "always"),  # of tags and replacements too: whose they are can then be told
+    ("commit.gpgSign", "false"),  # what signs is out of reach in the sandbox, and would ask a person elsewhere
+)
 SETUP = "setup"
 _BENDING = (
     "MAKEFLAGS",
@@ -41,11 +29,12 @@ _BENDING = (
 )
 
 
-def agent_environment(w: Workspace, run: str, more: Mapping[str, str]) -> dict[str, str]:
+def agent_environment(w: Workspace, run: str) -> dict[str, str]:
     """An allow-list of the user's environment, the run's marker, and no way to push."""
-    own = preset_of(w.config.agent.preset).variables
-    inherited = {k: v for k, v in w.env.items() if own.is_passed(k, w.config.agent.env)}
-    return {**inherited, **_NO_PUSH, **own.fixed, **_markers(w, run), **more}
+    variables = preset_of(w.config.agent.preset).variables
+    inherited = {k: v for k, v in w.env.items() if variables.is_passed(k, w.config.agent.env)}
+    settings = _git_settings([*_GIT_SETTINGS, _NO_HELPER, _no_push_to("")])  # to no address at all
+    return {**inherited, **_NO_CREDENTIALS, **settings, **variables.fixed, **_markers(w, run)}
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:
@@ -69,16 +58,24 @@ def _unable_to_push(w: Workspace, env: Mapping[str, str], run: str) -> dict[str,
 
     `setup` keeps the credentials: it may fetch private dependencies.
     """
-    settings = [("core.logAllRefUpdates", "always"), ("commit.gpgSign", "false")]
-    settings += [(f"url.ralphy-pushes-itself://{at}.pushInsteadOf", url)
-                 for at, url in enumerate(w.checkout.push_addresses)]  # fmt: skip
-    locked = {} if run == SETUP else {name: _NO_PUSH[name] for name in _CREDENTIALS}
-    settings += [] if run == SETUP else [("credential.helper", "")]
+    settings = [*_GIT_SETTINGS, *(_no_push_to(url, at) for at, url in enumerate(w.checkout.push_addresses))]
     count = env.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
-    pairs = {f"GIT_CONFIG_{kind}_{first + at}": value for at, row in enumerate(settings)
-             for kind, value in zip(("KEY", "VALUE"), row, strict=True)}  # fmt: skip
-    return {**locked, **pairs, "GIT_CONFIG_COUNT": str(first + len(settings))}
+    if run == SETUP:
+        return _git_settings(settings, first)
+    return {**_NO_CREDENTIALS, **_git_settings([*settings, _NO_HELPER], first)}
+
+
+def _no_push_to(address: str, number: int = 0) -> tuple[str, str]:
+    """The setting by which every address that begins so is replaced, for a push, by one that means nothing."""
+    return f"url.ralphy-pushes-itself://{number}.pushInsteadOf", address
+
+
+def _git_settings(settings: Sequence[tuple[str, str]], first: int = 0) -> dict[str, str]:
+    """The variables by which Git takes these settings, behind the `first` ones that the environment has."""
+    pairs = {f"GIT_CONFIG_{kind}_{number}": word for number, row in enumerate(settings, first)
+             for kind, word in zip(("KEY", "VALUE"), row, strict=True)}  # fmt: skip
+    return {**pairs, "GIT_CONFIG_COUNT": str(first + len(settings))}
 
 
 def agent_command(w: Workspace) -> tuple[str, ...]:
