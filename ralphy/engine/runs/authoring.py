@@ -16,12 +16,13 @@ from ralphy.documents.feature_folder import artifact_digest
 from ralphy.documents.prd_reader import PRD_SCHEMA, check_prd, read_stories_draft
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import asked, step_key
+from ralphy.documents.report import matrix
+from ralphy.documents.report_text import with_appendix
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import kept_commit
 from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
-from ralphy.engine.runs.appendix import with_proof
 from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Ran, Run
@@ -33,6 +34,7 @@ from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
+from ralphy.git.ledger import commits_of
 from ralphy.lanes.lane import Lane
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
@@ -42,6 +44,7 @@ from ralphy.pipeline.parts import recorded
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
 from ralphy.pipeline.steps.pr import PR
+from ralphy.pipeline.steps.qa import QA
 from ralphy.pipeline.steps.step import DRAFT, DocumentFormat, Handed, Step, StepOutput
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.plain_text import as_utf8
@@ -155,14 +158,26 @@ def _read(w: Workspace, d: RunAgent, s: Snapshot, ran: Ran) -> StepOutput:
         files[wanted.name] = data
     project = w.config.project.name or w.repository.root.name
     branch = f"{w.config.git.branch_prefix}{w.feature.name}"
-    taken = step.take(s, Handed(files, drafted, d.story or "", project, branch, _schema(w)))
-    if step.name == names.QA:
-        taken = reviewed(s, taken)
-    taken = with_proof(w, s, taken)
-    prd = _recorded(step, s, taken)
+    output = step.take(s, Handed(files, drafted, d.story or "", project, branch, _schema(w)))
+    if step is QA:
+        output = reviewed(s, output)
+    output = _with_proof(w, s, output)
+    prd = _recorded(step, s, output)
     if prd.stories is not s.prd.stories:
         check_prd(dump(prd.raw), DRAFT)
-    return replace(taken, prd=prd)
+    return replace(output, prd=prd)
+
+
+def _with_proof(w: Workspace, s: Snapshot, output: StepOutput) -> StepOutput:
+    """QA_REPORT.md and PR.md with the matrix of what proves each criterion, where a criterion or a test is known."""
+    files = dict(output.files)
+    for name in {QA.document, PR.document} & files.keys():
+        text = files[name].decode("utf-8", "replace")
+        qa = parse_qa_report(text, name) if name == QA.document else s.qa
+        rows = list(matrix(s.prd, qa, commits_of(w.repository, w.feature.name, s.tree.head)))
+        if rows:
+            files[name] = with_appendix(text, rows).encode()
+    return replace(output, files=files)
 
 
 def _schema(w: Workspace) -> str:
@@ -178,16 +193,16 @@ _CHECKS: Mapping[DocumentFormat, Callable[[str, str], object]] = {
 }
 
 
-def _recorded(step: Step, s: Snapshot, taken: StepOutput) -> Prd:
+def _recorded(step: Step, s: Snapshot, output: StepOutput) -> Prd:
     """The PRD with what the step's document was made of; remarks about the last one are answered."""
     if not step.document:
-        return taken.prd
-    data = taken.files.get(step.document)
+        return output.prd
+    data = output.files.get(step.document)
     made = s.digest(step.document) if data is None else artifact_digest(data)
     approvals = [{**a, "answered": True} if a.get("gate") == step.name and a.get("verdict") == "revise" else a
-                 for a in taken.prd.workflow.get("approvals", ())]  # fmt: skip
-    record = {"inputs": step.inputs_now(s), "outputs": {step.document: made}, **taken.record}
-    prd = taken.prd.with_step(step.name, record)
+                 for a in output.prd.workflow.get("approvals", ())]  # fmt: skip
+    record = {"inputs": step.inputs_now(s), "outputs": {step.document: made}, **output.record}
+    prd = output.prd.with_step(step.name, record)
     return prd.with_workflow(approvals=approvals)
 
 

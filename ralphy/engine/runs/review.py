@@ -12,9 +12,9 @@ from ralphy.pipeline.steps.qa import QA, round_of
 from ralphy.pipeline.steps.step import StepOutput
 
 
-def reviewed(s: Snapshot, taken: StepOutput) -> StepOutput:
+def reviewed(s: Snapshot, output: StepOutput) -> StepOutput:
     """The review as it counts. Raises InvalidInput, once, for criteria that it leaves out."""
-    text = taken.files[QA.document].decode("utf-8", "replace")
+    text = output.files[QA.document].decode("utf-8", "replace")
     report, asked, now = parse_qa_report(text, QA.document), review.criteria_to_review(s.prd), round_of(s)
     known = review.known_answers(s.prd) if now.is_frozen else None
     missing = [name for name in review.unanswered(report, asked) if name not in (known or {})]
@@ -26,5 +26,5 @@ def reviewed(s: Snapshot, taken: StepOutput) -> StepOutput:
     stories = [story.id for story in s.prd.stories if story.is_completed]
     record = {"at": s.tree.head, "round": now.number, "since": now.since, "frozen": now.is_frozen, "stories": stories,
               "criteria": review.noted(s.prd, counts)}  # fmt: skip
-    prd = review.answered(taken.prd, counts)
-    return replace(taken, files={**taken.files, QA.document: text.encode()}, prd=prd, record=record)
+    prd = review.answered(output.prd, counts)
+    return replace(output, files={**output.files, QA.document: text.encode()}, prd=prd, record=record)

@@ -63,7 +63,8 @@ class Handed:
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """What becomes of it: files of the feature folder, the PRD, and the commit's subject if it has one of its own.
+    """What a step makes of what was handed in: files of the feature folder, the PRD, and the commit's subject if it has
+    one of its own.
 
     `record` is what the workflow keeps of it beside the digests of inputs and outputs.
     """
@@ -179,5 +180,5 @@ class Step:
         return (Wanted(self.document, self.format),)
 
     def take(self, s: Snapshot, handed: Handed) -> StepOutput:
-        """Take in what was handed in. Raises InvalidInput with words for the agent."""
+        """What the step makes of what was handed in. Raises InvalidInput with a message for the agent."""
         return StepOutput(handed.files, s.prd)
