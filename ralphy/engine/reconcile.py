@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from ralphy.engine.crew import Crew
@@ -71,12 +70,9 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
             with suppress(EnvironmentProblem):  # a view is worth no night
                 if not busy(snapshot):
                     render_tasks(w, snapshot, {getattr(decision, "story", None), *w.session.stories_in_work})
-        do = partial(act, decision, snapshot, w, crew)
-        if isinstance(decision, Rest):
-            if not crew:
-                return decision
-            do = partial(crew.wait, decision, before)
-        rest = _carry_out(do, decision, snapshot, w, crew)
+        if isinstance(decision, Rest) and not crew:
+            return decision
+        rest = _carry_out(decision, snapshot, w, crew, before)
         if rest:
             w.emit(decided(rest, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
             return rest
@@ -111,12 +107,15 @@ def _kept_up(w: Workspace) -> Rest | None:
     return None
 
 
-def _carry_out(do: Callable[[], None], decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew) -> Rest | None:
-    """Act, and clear up if that is interrupted; a rest if it was the disk. Where a person has moved the branch
-    meanwhile there is only something new to look at."""
+def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew, before: int) -> Rest | None:
+    """Act, or wait for an agent, and clear up if that is interrupted; a rest if it was the disk. Where a person has
+    moved the branch meanwhile there is only something new to look at."""
     try:
         with named_trouble():
-            do()
+            if isinstance(decision, Rest):
+                crew.wait(decision, before)
+            else:
+                act(decision, snapshot, w, crew)
     except BaseException as error:
         is_moved = isinstance(error, BranchMoved) and _is_elsewhere(snapshot, w)
         if is_moved and not isinstance(decision, (Rest, RunAgent)):

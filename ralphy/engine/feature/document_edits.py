@@ -74,9 +74,9 @@ def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes 
     return MergedEdits(adoption, on_top, waits, lost, aside, messages)
 
 
-def keep_aside(w: Workspace, taken: MergedEdits) -> None:
+def keep_aside(w: Workspace, merged: MergedEdits) -> None:
     """Write the versions that could not be merged into `.ralphy/set-aside`."""
-    for name, data in taken.aside.items():
+    for name, data in merged.aside.items():
         replace_file(free_place(w, name), data)
 
 

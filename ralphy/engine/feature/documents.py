@@ -18,7 +18,7 @@ from ralphy.engine.feature.document_edits import MergedEdits, merge_edits
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.lane_tree import work_tip
-from ralphy.engine.feature.live_documents import Edits, edited, left_to_git
+from ralphy.engine.feature.live_documents import edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.read import read_regular, read_text
@@ -32,17 +32,15 @@ _MOST_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents at one moment. `tip` is the branch's, "" before there is one; `edits` are a person's, `taken` what
-    becomes of them."""
+    """The documents at one moment. `tip` is the branch's, "" before there is one; `merged` has a person's edits."""
 
     tip: str
-    edits: Edits = field(default_factory=Edits)
-    taken: MergedEdits = field(default_factory=MergedEdits)
+    merged: MergedEdits = field(default_factory=MergedEdits)
 
     @property
     def edited(self) -> tuple[str, ...]:
         """The names of what a person changed and the branch does not have; nothing before there is one."""
-        return tuple(self.taken.adoption) if self.tip else ()
+        return tuple(self.merged.adoption) if self.tip else ()
 
 
 def look_at(w: Workspace) -> Documents:
@@ -51,7 +49,7 @@ def look_at(w: Workspace) -> Documents:
     if not tip:
         return Documents("")
     edits = edited(w, tip)
-    return Documents(tip, edits, merge_edits(w, tip, edits, {}) if edits else MergedEdits())
+    return Documents(tip, merge_edits(w, tip, edits, {}) if edits else MergedEdits())
 
 
 def sealed_place(w: Workspace, name: str) -> Path | None:
@@ -140,8 +138,8 @@ def lost_stories(w: Workspace, docs: Documents, tree: Tree) -> Lost | None:
     Taking out a story that is not completed is an edit of the plan; committing that confirms it.
     """
     path, meant = w.feature.in_repository("prd.json"), w.history.started_over
-    if docs.taken.lost and tree.head != meant:
-        return Lost(path, tree.feature_branch, docs.taken.lost)
+    if docs.merged.lost and tree.head != meant:
+        return Lost(path, tree.feature_branch, docs.merged.lost)
     if not docs.tip or committed_prd(w, docs.tip).stories:
         return None
     return _landed(w, path, tree.head, meant)

@@ -92,8 +92,8 @@ def land(w: Workspace, new: NewCommit) -> str:
     _wait_for_git(w)
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.unsandboxed_agent_running(new.end.get("run")) else Edits()
-    taken = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
-    return _moved_to(w, new, edits, taken)
+    merged = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
+    return _moved_to(w, new, edits, merged)
 
 
 def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
@@ -107,13 +107,13 @@ def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
     return {_LOG: progress.with_commit(log, run, commit).encode()}
 
 
-def _moved_to(w: Workspace, new: NewCommit, edits: Edits, taken: MergedEdits) -> str:
+def _moved_to(w: Workspace, new: NewCommit, edits: Edits, merged: MergedEdits) -> str:
     """Commit what a person changed meanwhile, then what is new, move the branch there, and show it; gives the
     commit."""
-    adopted, old = ids_of(w, edits.but(taken.waits)), new.parent
+    adopted, old = ids_of(w, edits.but(merged.waits)), new.parent
     try:
-        parent, tree = _adoption(w, new, taken)
-        commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, taken.files)))
+        parent, tree = _adoption(w, new, merged)
+        commit = _write_commit(w, replace(new, parent=parent), w.objects.graft(tree, _entries(w, merged.files)))
         w.milestone("objects_written")
         write_intent(w, {"commit": commit, "branch": w.feature_branch, "end": dict(new.end), "adopted": adopted})
         w.milestone("intent_recorded")
@@ -128,8 +128,8 @@ def _moved_to(w: Workspace, new: NewCommit, edits: Edits, taken: MergedEdits) ->
     laid = lay_out(w, commit)
     w.milestone("files_replaced")
     follow(w, old, commit)
-    keep_aside(w, taken)
-    for sentence in taken.messages:
+    keep_aside(w, merged)
+    for sentence in merged.messages:
         w.say(sentence)
     _tell_of_back(w, laid, adopted)
     finish_intent(w, new.end)
@@ -204,12 +204,12 @@ def _wait_for_git(w: Workspace) -> None:
     raise Conflict(why, hint="then run it again; nothing is lost")
 
 
-def _adoption(w: Workspace, new: NewCommit, taken: MergedEdits) -> tuple[str, str]:
+def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, str]:
     """(the parent, the tree) to land on, with a commit of what a person changed meanwhile, if there is any."""
-    if not taken.adoption:
+    if not merged.adoption:
         return new.parent, new.tree
-    tree = w.objects.graft(w.objects.tree_of(new.parent), _entries(w, taken.adoption))
-    return _write_commit(w, _by_hand(w, new.parent), tree), w.objects.graft(new.tree, _entries(w, taken.adoption))
+    tree = w.objects.graft(w.objects.tree_of(new.parent), _entries(w, merged.adoption))
+    return _write_commit(w, _by_hand(w, new.parent), tree), w.objects.graft(new.tree, _entries(w, merged.adoption))
 
 
 def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
@@ -222,9 +222,9 @@ def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
 def adopt_edits(w: Workspace, tip: str, body: str) -> None:
     """Commit what a person changed in the documents, if anything can be."""
     edits = edited(w, tip)
-    taken = merge_edits(w, tip, edits, {})
-    if taken.adoption:
-        _moved_to(w, _by_hand(w, tip, body), edits, replace(taken, adoption={}, files=taken.adoption))
+    merged = merge_edits(w, tip, edits, {})
+    if merged.adoption:
+        _moved_to(w, _by_hand(w, tip, body), edits, replace(merged, adoption={}, files=merged.adoption))
 
 
 def tip_taken_up(w: Workspace) -> str:

@@ -132,8 +132,8 @@ def _plan(w: Workspace, docs: documents.Documents) -> Prd:
     """prd.json as the branch has it; before there is a branch, as the folder does."""
     if not docs.tip:
         return w.store.load()
-    why = docs.taken.waits.get("prd.json")
-    if why and not docs.taken.lost:
+    why = docs.merged.waits.get("prd.json")
+    if why and not docs.merged.lost:
         raise with_way_back(w, InvalidInput(why), docs.tip)
     return documents.committed_prd(w, docs.tip)
 
