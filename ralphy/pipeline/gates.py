@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.model import Approval, Artifact, Marker, Snapshot
+from ralphy.pipeline.model import Artifact, GateVerdict, Marker, Snapshot
 from ralphy.pipeline.preconditions import is_red, red_tests
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
     """Is the gate behind the step open for exactly these bytes? REJECTED beats APPROVED."""
-    gate, artifact, answer = step.name, step.document, word_on(s, step)
+    gate, artifact, answer = step.name, step.document, verdict_on(s, step)
     if answer and answer.verdict == "approved" and not step.is_outdated(s):
         return None
     for name in ("REJECTED", "APPROVED"):
@@ -44,7 +44,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
         return d.OpenGate(f"{artifact} is ready for review", gate)
     if s.baseline is None and not s.tree.busy:
         return d.TakeBaseline("the baseline checks run while a person reads")
-    edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.approvals)
+    edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.gate_verdicts)
     why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
     why = why or f"{artifact} is ready for review"
     if is_handed_in_again(s, gate, step.content(s)):
@@ -57,7 +57,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
 
 def _changed(s: Snapshot, step: Step) -> str:
     """Which document is not the one that was approved last."""
-    was = [a.digest for a in s.prd.approvals if a.gate == step.name and a.verdict == "approved"][-1].split("+")
+    was = [a.digest for a in s.prd.gate_verdicts if a.gate == step.name and a.verdict == "approved"][-1].split("+")
     return next((name for name in step.at_gate if s.digest(name) not in was), step.document)
 
 
@@ -84,11 +84,11 @@ def _marker(s: Snapshot, name: str) -> Marker | None:
     return marker if marker and not marker.invalid else None
 
 
-def word_on(s: Snapshot, step: Step) -> Approval | None:
-    """The last word said about exactly this content, and this code where it was read; a rejection ends those before it,
-    of any content."""
+def verdict_on(s: Snapshot, step: Step) -> GateVerdict | None:
+    """The last verdict on exactly this content, and on this code where the step read it; a rejection ends the verdicts
+    before it, on any content."""
     digest, code = step.content(s), step.inputs_now(s).get("code", "")
-    answers = [a for a in s.prd.approvals if a.gate == step.name]
+    answers = [a for a in s.prd.gate_verdicts if a.gate == step.name]
     answers = answers[max(0, _last_rejection(answers)) :]
     stands = [a for a in answers if a.verdict != "revise" and not a.answered and a.digest == digest]
     stands = [a for a in stands if not code or a.verdict != "approved" or a.code == code]
@@ -96,17 +96,17 @@ def word_on(s: Snapshot, step: Step) -> Approval | None:
 
 
 def is_handed_in_again(s: Snapshot, gate: str, digest: str) -> bool:
-    """Is this what a person has rejected, or what was approved before that? Only a person may say yes to it now."""
-    answers = [a for a in s.prd.approvals if a.gate == gate]
+    """Is this what a person has rejected, or what was approved before that? Only a person may approve it now."""
+    answers = [a for a in s.prd.gate_verdicts if a.gate == gate]
     return any(a.digest == digest for a in answers[: _last_rejection(answers) + 1])
 
 
-def _last_rejection(answers: Sequence[Approval]) -> int:
-    """The place of the last rejection among the words said at a gate; -1 if there is none."""
+def _last_rejection(answers: Sequence[GateVerdict]) -> int:
+    """The place of the last rejection among the verdicts at a gate; -1 if there is none."""
     return max((place for place, a in enumerate(answers) if a.verdict in ("revise", "rejected")), default=-1)
 
 
-def revision(s: Snapshot, gate: str) -> Approval | None:
+def revision(s: Snapshot, gate: str) -> GateVerdict | None:
     """Remarks of a person that the step's agent has not answered yet."""
-    answers = [a for a in s.prd.approvals if a.gate == gate]
+    answers = [a for a in s.prd.gate_verdicts if a.gate == gate]
     return answers[-1] if answers and answers[-1].verdict == "revise" and not answers[-1].answered else None

@@ -117,7 +117,7 @@ def is_rejected(prd: Prd, digest_of: Callable[[str], str]) -> bool:
 
     `ralphy redo` answers it: what is handed in then waits for a person, even if it is the same.
     """
-    answer = prd.approvals[-1] if prd.approvals else None
+    answer = prd.gate_verdicts[-1] if prd.gate_verdicts else None
     if answer is None or answer.verdict != "rejected" or answer.answered:
         return False
     return answer.digest.partition("+")[0] == digest_of(answer.gate)

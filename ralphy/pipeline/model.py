@@ -134,8 +134,9 @@ class Prd:
         return self.workflow.get("pr") or {}
 
     @property
-    def approvals(self) -> tuple[Approval, ...]:
-        return tuple(Approval.of(entry) for entry in self.workflow.get("approvals", ()))
+    def gate_verdicts(self) -> tuple[GateVerdict, ...]:
+        """What was said at gates, approvals and rejections alike, oldest first."""
+        return tuple(GateVerdict.of(entry) for entry in self.workflow.get("approvals", ()))
 
     def step(self, name: str) -> Mapping[str, Any]:
         """What was recorded when a step's output was adopted: inputs and outputs, name -> digest."""
@@ -147,8 +148,8 @@ class Prd:
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
-    """A person's word at a gate: verdict is approved, rejected or revise; it binds `digest` (and `code`)."""
+class GateVerdict:
+    """A person's verdict at a gate: approved, rejected or revise, on the content of that `digest` (and `code`)."""
 
     gate: str
     verdict: str
@@ -158,7 +159,7 @@ class Approval:
     answered: bool = False
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> Approval:
+    def of(cls, raw: Mapping[str, Any]) -> GateVerdict:
         return cls(
             str(raw.get("gate", "")),
             str(raw.get("verdict", "approved")),

@@ -12,7 +12,7 @@ from ralphy.config.values import Config
 from ralphy.pipeline.acceptance import OFF
 from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.forecast import Expected, expected
-from ralphy.pipeline.gates import word_on
+from ralphy.pipeline.gates import verdict_on
 from ralphy.pipeline.life import is_done
 from ralphy.pipeline.model import Snapshot, Status, Story
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
@@ -125,10 +125,10 @@ def _steps(s: Snapshot, config: Config) -> list[Step]:
 def _step(s: Snapshot, config: Config, step: Step) -> PlannedStep:
     is_made = is_done(s.prd) if step is STORY else bool(s.digest(step.document))
     is_made = is_made and not (step.applies(s) and step.why(s))
-    word = word_on(s, step) if step.gate and is_made else None
+    verdict = verdict_on(s, step) if step.gate and is_made else None
     gate = step.gate(config.gates) if step.gate else ""
     return PlannedStep(step.name, step.document, tuple(step.models(config.models)), gate, is_made,
-                       word is not None and word.verdict == "approved")  # fmt: skip
+                       verdict is not None and verdict.verdict == "approved")  # fmt: skip
 
 
 def stops(config: Config) -> list[tuple[str, str]]:

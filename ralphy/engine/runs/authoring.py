@@ -88,8 +88,8 @@ def _what_people_said(d: RunAgent, s: Snapshot) -> str:
     """Remarks at the gate, and answers to what the step's agent asked, or the story's before its split."""
     remarks = revision(s, d.step)
     if d.step == names.ACCEPTANCE:  # it stands behind the gate of another step, whose agent has answered them
-        approvals = [a for a in s.prd.approvals if a.gate == names.SPEC][-1:]
-        remarks = next((a for a in approvals if a.verdict == "revise"), None)
+        verdicts = [a for a in s.prd.gate_verdicts if a.gate == names.SPEC][-1:]
+        remarks = next((a for a in verdicts if a.verdict == "revise"), None)
     sent_back = f"The last version was sent back: {remarks.text}" if remarks else ""
     answers = [s.history.of(d.step, d.story).feedback, s.history.of(names.STORY, d.story).feedback if d.story else ""]
     return "\n\n".join(part for part in (*answers, sent_back) if part)

@@ -56,7 +56,7 @@ def acceptance_is_approved(c: Case) -> Verdict | None:
     """An edit of a person's counts once it is approved."""
     if not acceptance_of(c.w).files:
         return None
-    said = [a for a in _prd_before(c).approvals if a.gate == names.SPEC and a.verdict == "approved"]
+    said = [a for a in _prd_before(c).gate_verdicts if a.gate == names.SPEC and a.verdict == "approved"]
     digest = artifact_digest(documents.read(c.w, DOCUMENT) or b"")
     if not said or any(digest in a.digest.split("+") for a in said):
         return None

@@ -17,7 +17,7 @@ from ralphy.git import commands as git
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import Decided
 from ralphy.pipeline.forecast import forecast, what_is_left
-from ralphy.pipeline.gates import word_on
+from ralphy.pipeline.gates import verdict_on
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
 from ralphy.pipeline.steering import steering_notice, steering_of
 from ralphy.pipeline.steps.pr import PR
@@ -149,7 +149,7 @@ def _position(s: Snapshot) -> str:
 
 def _is_past(s: Snapshot, step: Step) -> bool:
     """Whether the step's gate is approved, or its document is there if it has no gate."""
-    approval = word_on(s, step)
+    approval = verdict_on(s, step)
     return approval is not None and approval.verdict == "approved" if step.gate else bool(s.digest(step.document))
 
 

@@ -27,14 +27,14 @@ class _Acceptance(Step):
         if not s.digest(self.document):
             return d.RunAgent("SPEC.md and the stories are there, their acceptance tests are missing", self.name)
         made = (s.prd.step(self.name).get("outputs") or {}).get(self.document)
-        is_approved = any(a.gate == names.SPEC and a.verdict == "approved" for a in s.prd.approvals)
+        is_approved = any(a.gate == names.SPEC and a.verdict == "approved" for a in s.prd.gate_verdicts)
         if is_approved or s.markers.keys() & {"APPROVED", "REJECTED"} or made != s.digest(self.document):
             return None
         why = "SPEC.md changed since its acceptance tests were written"
         return d.RunAgent(why, self.name) if self.is_outdated(s) else None
 
     def inputs_now(self, s: Snapshot) -> dict[str, str]:
-        sent_back = sum(a.gate == names.SPEC and a.verdict == "revise" for a in s.prd.approvals)
+        sent_back = sum(a.gate == names.SPEC and a.verdict == "revise" for a in s.prd.gate_verdicts)
         return {**super().inputs_now(s), **({_REMARKS: str(sent_back)} if sent_back else {})}
 
     def take(self, s: Snapshot, handed: Handed) -> StepOutput:

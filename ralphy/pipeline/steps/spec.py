@@ -12,7 +12,7 @@ from ralphy.errors import ExitCode, InvalidInput
 from ralphy.pipeline import decision as d
 from ralphy.pipeline import stories
 from ralphy.pipeline.clarifications import DOCUMENT as CLARIFICATIONS
-from ralphy.pipeline.gates import revision, word_on
+from ralphy.pipeline.gates import revision, verdict_on
 from ralphy.pipeline.model import Prd, Snapshot
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.acceptance import ACCEPTANCE
@@ -45,7 +45,7 @@ class _Spec(Step):
             return "SPEC.md exists, prd.json has no stories yet"
         made = s.prd.step(self.name).get("outputs") or {}
         untouched = made.get(self.document) == s.digest(self.document)
-        is_new = self.is_outdated(s) and untouched and not word_on(s, self)
+        is_new = self.is_outdated(s) and untouched and not verdict_on(s, self)
         return f"{self._edited(s)} changed before SPEC.md was approved" if is_new else ""
 
     def is_outdated(self, s: Snapshot) -> bool:
