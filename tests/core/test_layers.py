@@ -32,7 +32,7 @@ PACKAGES: dict[str, set[str]] = {
     "detect": {"errors", "files", "config"},
     "checks": set(),
     "testguard": {"checks"},
-    "lanes": {"errors", "files", "processes", "git", "sandbox", "config", "testguard"},
+    "lanes": {"errors", "text", "files", "processes", "git", "sandbox", "config", "testguard"},
     "pipeline": {"errors", "text", "config", "checks", "testguard", "agents"},
     "notify": {"errors", "secrets", "text", "files", "processes", "config", "pipeline"},
     "documents": {"errors", "resources", "text", "files", "pipeline"},
