@@ -153,8 +153,7 @@ class History:
             self._share(entry)
         if entry.get("feature") != self.feature:
             return
-        fold = _FOLDS.get(str(entry.get("ev", "")))
-        if fold:
+        if fold := _FOLDS.get(str(entry.get("ev", ""))):
             fold(self, entry)
 
     def _share(self, entry: Entry) -> None:
