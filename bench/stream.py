@@ -91,12 +91,11 @@ def _adapter(command: tuple[str, ...], folder: Path) -> float:
     from ralphy.agents.claude.cli import Claude
     from ralphy.agents.program import Conditions
     from ralphy.agents.protocol import AgentRequest, Outcome
-    from ralphy.processes.supervision import Supervisor
 
     request = AgentRequest(run="run", cwd=str(folder), run_dir=str(folder / "run"), model="m",
                            deadline_s=120.0, session="s", env=dict(os.environ))  # fmt: skip
     began = time.perf_counter()
-    result = Claude(command, Conditions(Supervisor())).prepared(request, lambda _: None)("go")
+    result = Claude(command, Conditions()).prepared(request, lambda _: None)("go")
     took = time.perf_counter() - began
     if result.outcome is not Outcome.SUCCEEDED:
         sys.exit(f"the run ended as {result.outcome.value}: {result.detail}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from ralphy.agents.protocol import AgentRequest, Thresholds
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
 from ralphy.processes.resource_limits import Allowance
-from ralphy.processes.supervision import Question, Supervisor
 from ralphy.sandbox.bubblewrap import Sandbox
 
 MAX_STREAM = 64 << 20
@@ -21,19 +21,18 @@ STARTUP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What stands around an agent: who holds its processes, when it is stopped, what it may take, and its walls.
+    """What stands around an agent: when it is stopped, what it may take, and its walls.
 
     It has `startup_s` until it begins to work, and `exit_grace_s` to live on after its result. Without `thresholds`
     no watchdog looks on. `should_stop` is asked about four times a second while it runs; a reason that it gives ends
     the run.
     """
 
-    supervisor: Supervisor
     startup_s: float = STARTUP_S
     thresholds: Thresholds | None = None
     allowed: Allowance = field(default_factory=Allowance)
     sandbox: Sandbox | None = None
-    should_stop: Question | None = None
+    should_stop: Callable[[], str | None] | None = None
     exit_grace_s: float = EXIT_GRACE_S
 
 

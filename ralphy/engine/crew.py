@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from queue import Empty
 from types import TracebackType
@@ -129,13 +130,11 @@ class Crew:
         return at_work
 
     def end(self) -> None:
-        """End all agents, and wait for that; another interrupt meanwhile leaves them no time for a farewell."""
+        """End all agents, and wait for that; after another interrupt they end with Ralphy, without a farewell."""
         self._cancelled.set()
-        try:
+        with suppress(BaseException):  # the first one is passed on
             for at_work in self._at_work.values():
                 at_work.thread.join(_FAREWELL_S)
-        except BaseException:  # the first one is passed on
-            self._w.checkout.kill_supervisors()
         self._at_work.clear()
         self._to_judge.clear()
         self._inbox, self._cancelled = Inbox(), threading.Event()

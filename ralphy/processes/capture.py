@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from ralphy.processes.command import Command, Exit
-from ralphy.processes.supervision import Question, Supervisor
+from ralphy.processes.supervision import ShouldStop, run_supervised
 
 BETWEEN_BYTES = 64  # the line that says how much of an excerpt is missing
 
 
 def capture(
-    supervisor: Supervisor,
     command: Command,
     limit_bytes: int = 1 << 20,
     *,
-    should_stop: Question | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> tuple[Exit, bytes]:
     """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
     excerpt = Excerpt(limit_bytes)
-    return supervisor.run(command, excerpt.add, None, should_stop=should_stop), excerpt.value()
+    return run_supervised(command, excerpt.add, should_stop=should_stop), excerpt.value()
 
 
 class Excerpt:

@@ -36,18 +36,5 @@ class Exit:
     duration_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class StopGrace:
-    """Seconds that a stop leaves: to the program after SIGINT, to its tree after SIGTERM. SIGKILL follows."""
-
-    interrupt_s: float
-    terminate_s: float
-
-
-PATIENT = StopGrace(5.0, 5.0)
-HURRIED = StopGrace(0.5, 0.5)
-AT_ONCE = StopGrace(0.0, 0.0)
-
-
 class NotStarted(EnvironmentProblem):
     """The program could not be executed: missing, not executable, or its folder is gone."""

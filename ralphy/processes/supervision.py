@@ -5,14 +5,16 @@ Each has a supervisor process of its own (`supervisor.py`), which holds the prog
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,196 +24,210 @@ import psutil
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
-from ralphy.processes.command import AT_ONCE, HURRIED, PATIENT, RUN_MARKER, Command, Exit, NotStarted, StopGrace
-from ralphy.processes.process_table import sweep
+from ralphy.processes.command import RUN_MARKER, Command, Exit, NotStarted
+from ralphy.processes.process_table import descendants, signal_all, sweep
 
 SCRIPT = str(Path(__file__).with_name("supervisor.py"))
 PACKAGES = str(Path(psutil.__file__).parents[1])
+BUBBLEWRAP = "bwrap"
 READ_BYTES = 1 << 20
 START_S = 60.0  # a machine under load takes its time
-KILL_S = 5.0  # how long after SIGKILL the end is awaited
+KILL_S = 30.0  # how long the supervisor has to collect what was killed; it takes milliseconds on a calm machine
 GOODBYE_S = 5.0
 DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
 TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
-LONGEST_WAIT_S = 3600.0  # an endless deadline is more than a selector takes
-ASLEEP_S = 2.0  # who wakes so late was stopped, or the machine slept: that time does not count
+ASLEEP_S = 2.0  # a tick that took so long was no tick: Ralphy was stopped, or the machine slept
 NO_TIME = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]
-Question = Callable[[], "str | None"]
+ShouldStop = Callable[[int], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class StopGrace:
+    """Seconds that a stop leaves: to the program after SIGINT, to its tree after SIGTERM. SIGKILL follows."""
+
+    interrupt_s: float
+    terminate_s: float
+
+
+PATIENT = StopGrace(5.0, 5.0)
+HURRIED = StopGrace(0.5, 0.5)
+AT_ONCE = StopGrace(0.0, 0.0)
 
 
 class SupervisorLost(Exception):
-    """The supervisor process has gone, or no longer does what it is told."""
+    """The supervisor process has gone, or does not end its program."""
 
 
-class Supervisor:
-    """Runs programs, one at a time, for any thread; programs side by side need one each."""
+def run_supervised(
+    command: Command,
+    on_stdout: Sink,
+    on_stderr: Sink | None = None,
+    *,
+    should_stop: ShouldStop | None = None,
+    on_stop: Callable[[str], None] | None = None,
+) -> Exit:
+    """Run a program to its end, its deadline or a stop; output goes to the callbacks, all to the first if alone.
 
-    def __init__(self) -> None:
-        self._run: _Run | None = None
-
-    @property
-    def pid(self) -> int:
-        """The process below which the program runs; 0 while none does."""
-        run = self._run
-        return run.process.pid if run and run.process else 0
-
-    def kill(self) -> None:
-        """End the supervisor process as by kill -9, from whatever thread; its program dies with it."""
-        run = self._run
-        if run and run.process:
-            run.process.kill()
-
-    def run(
-        self,
-        command: Command,
-        on_stdout: Sink,
-        on_stderr: Sink | None,
-        *,
-        should_stop: Question | None = None,
-        on_stop: Callable[[str], None] | None = None,
-    ) -> Exit:
-        """Run to the end, the deadline or a stop; output goes to the callbacks, all to the first if alone.
-
-        `should_stop` is asked after every piece of output, and at least four times a second; the reason it gives is
-        passed to `on_stop` before the first signal. Whatever is raised in here (by a callback, by a signal handler of
-        the caller) ends the tree within seconds, then goes on.
-        Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
-        """
-        run = self._run = _Run(command, [*filter(None, (on_stdout, on_stderr))], should_stop, on_stop, PATIENT)
+    `should_stop` is asked after every piece of output, and at least four times a second, with the pid of the process
+    that all processes of the program descend from; the reason it gives is passed to `on_stop` before the first signal.
+    Whatever is raised in here (by a callback, by a signal handler of the caller) ends the tree within seconds, then
+    goes on. Raises NotStarted, and EnvironmentProblem when the supervisor was lost.
+    """
+    with closing(_SupervisedRun(command, [*filter(None, (on_stdout, on_stderr))])) as run:
         try:
             run.start()
-            return run.complete()
+            return run.complete(should_stop, on_stop)
         except SupervisorLost as error:
-            _abandon(run)
             raise EnvironmentProblem(
                 f"the supervisor of {command.argv[0]} ended unexpectedly: {error}",
                 hint="its processes were ended; if it recurs, find out what kills processes (memory?)",
             ) from error
         except BaseException:
-            if not run.hurry():
-                _abandon(run)
+            run.sinks = [_discard, _discard]
+            with suppress(BaseException):  # a second Ctrl-C wants the end at once; the first exception is raised
+                run.end(HURRIED)
             raise
-        finally:
-            self._run = None
-            run.release()
 
 
-def _abandon(run: _Run) -> None:
-    """Let the supervisor go, and end what is left of its run without its help."""
-    run.release()
-    sweep(RUN_MARKER, run.command.env.get(RUN_MARKER, ""))
+class _SupervisedRun:
+    """A program, its supervisor and what connects them to Ralphy: `start`, then `complete`, at last `close`."""
 
-
-@dataclass
-class _Run:
-    """A single use: `start`, then `complete`; `hurry` where that did not come to its end; at last `release`."""
-
-    command: Command
-    sinks: list[Sink]
-    should_stop: Question | None
-    on_stop: Callable[[str], None] | None
-    grace: StopGrace
-    process: subprocess.Popen[bytes] | None = None
-    is_started: bool = False
-    returncode: int | None = None
-    stopped: str | None = None
-    began: float = 0.0
-    awake_at: float = 0.0
-    due: float = 0.0
-    _received: bytes = b""
-
-    def __post_init__(self) -> None:
-        self.link, self._theirs = socket.socketpair()
-        self.selector = selectors.DefaultSelector()
+    def __init__(self, command: Command, sinks: list[Sink]) -> None:
+        self.command = command
+        self.sinks = sinks
+        self.supervisor: subprocess.Popen[bytes] | None = None
+        self.program = 0  # its pid, once it has started
+        self.returncode: int | None = None
+        self.link, self._far_end = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._awake_at = 0.0
 
     def start(self) -> None:
-        """Have the program started; from then on the time counts. Raises NotStarted."""
-        self.process = self._start_supervisor()
+        """Start the program. Raises NotStarted."""
+        if not self.command.argv:
+            raise NotStarted("an empty command cannot be started")
+        self.supervisor = self._start_supervisor()
         self.link.settimeout(START_S)
+        request = [self.command.argv, self.command.cwd, dict(self.command.env)]
         try:
-            self.link.sendall(_as_bytes(self.command.env))
+            self.link.sendall(json.dumps(request).encode() + b"\n")
         except OSError as error:
             raise SupervisorLost(error.strerror or "broken link") from error
-        while not self.is_started:
+        while not self.program:
             self._hear()
         self.link.settimeout(None)
-        self.selector.register(self.link, selectors.EVENT_READ, self._hear)
-        self.began = self.awake_at = time.monotonic()
-        self.due = self.began + self.command.deadline_s
+        self._selector.register(self.link, selectors.EVENT_READ, self._hear)
 
     def _start_supervisor(self) -> subprocess.Popen[bytes]:
         command = self.command
-        if not command.argv:
-            raise NotStarted("an empty command cannot be started")
+        # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
+        env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
         with ExitStack() as given:
-            given.enter_context(self._theirs)
-            # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
-            env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
+            far_end = given.enter_context(self._far_end).fileno()
             try:
                 stdin = given.enter_context(sealed(command.stdin)) if command.stdin else subprocess.DEVNULL
                 at = given.enter_context(sealed(command.filter)) if command.filter else -1
-                words = (str(self._theirs.fileno()), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
                 process = subprocess.Popen(
-                    (sys.executable, "-I", "-S", SCRIPT, *words), env=env, cwd="/", start_new_session=True, bufsize=0,
-                    stdin=stdin, stdout=subprocess.PIPE,
+                    (sys.executable, "-I", "-S", SCRIPT, str(far_end), str(os.getpid()), str(at), PACKAGES),
+                    env=env, cwd="/", start_new_session=True, bufsize=0, stdin=stdin, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE if len(self.sinks) > 1 else subprocess.STDOUT,
-                    pass_fds=[self._theirs.fileno(), *([at] if at >= 0 else [])],
+                    pass_fds=[far_end, *([at] if at >= 0 else [])],
                 )  # fmt: skip
             except OSError as error:
                 raise EnvironmentProblem(f"no process can be started: {error.strerror or error}") from error
         for at, pipe in enumerate(filter(None, (process.stdout, process.stderr))):
             os.set_blocking(pipe.fileno(), False)
-            self.selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe, at))
+            self._selector.register(pipe, selectors.EVENT_READ, partial(self._read, pipe, at))
         return process
 
-    def complete(self) -> Exit:
-        returncode = self._await_end()
-        duration_s = time.monotonic() - self.began
+    def complete(self, should_stop: ShouldStop | None, on_stop: Callable[[str], None] | None) -> Exit:
+        """Wait for the end, or bring it about."""
+        began = time.monotonic()
+        stopped = self._await_end(self.command.deadline_s, should_stop)
+        if stopped:
+            if on_stop:
+                on_stop(stopped)
+            self.end(AT_ONCE if stopped in NO_TIME else PATIENT)
+        duration_s = time.monotonic() - began
         self._drain()
-        return Exit(returncode, self.stopped, duration_s)
+        return Exit(self.returncode, stopped, duration_s)
 
-    def hurry(self) -> bool:
-        """End the tree by steps with short graces, output discarded; False if the supervisor must go."""
-        self.should_stop, self.on_stop, self.grace = None, None, HURRIED
-        if self.returncode is not None or self.process is None:
-            return True
-        if not self.is_started:
-            return False
-        self.sinks = [_discard, _discard]
-        try:
-            self._stop("interrupted")
-            self._await_end()
-        except BaseException:  # a second Ctrl-C wants the end at once; the first exception is the one to go on
-            return False
-        return True
+    def end(self, grace: StopGrace) -> None:
+        """End the tree by steps. Raises SupervisorLost if something of it is left."""
+        steps = (
+            (self._interrupt, grace.interrupt_s),
+            (self._terminate, grace.terminate_s),
+            (self._kill, KILL_S),
+        )
+        for step, patience_s in steps:
+            if patience_s and self.program and self.returncode is None:
+                step()
+                self._await_end(patience_s)
+        if self.program and self.returncode is None:
+            raise SupervisorLost("it did not stop its processes")
 
-    def release(self) -> None:
+    def close(self) -> None:
         """Close everything. A supervisor that still lives kills its tree then, and is killed if it does not end."""
-        self.selector.close()
+        self._selector.close()
         self.link.close()
-        self._theirs.close()
-        if not self.process:
+        self._far_end.close()
+        if not self.supervisor:
             return
-        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
+        for pipe in filter(None, (self.supervisor.stdout, self.supervisor.stderr)):
             pipe.close()
         try:
-            self.process.wait(GOODBYE_S)
+            self.supervisor.wait(GOODBYE_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.supervisor.kill()
+            self.supervisor.wait()
+        if self.returncode is None:
+            sweep(RUN_MARKER, self.command.env.get(RUN_MARKER, ""))
 
-    def _await_end(self) -> int:
-        while self.returncode is None:
-            longest = TICK_S if self.should_stop and not self.stopped else LONGEST_WAIT_S
-            patience_s = min(max(self.due - time.monotonic(), 0.0), longest)
-            self._round(patience_s)
-            self._keep_time(patience_s)
-        return self.returncode
+    def _interrupt(self) -> None:
+        """Send SIGINT to the program; to what runs inside, if it is a sandbox: bubblewrap hands no signals on."""
+        with suppress(psutil.Error):  # it has ended
+            for one in descendants(self._root):
+                if one.pid == self.program:
+                    while one.name() == BUBBLEWRAP and (children := one.children()):
+                        one = children[0]
+                    signal_all([one], signal.SIGINT, signal.SIGCONT)  # a stopped process hears only CONT and KILL
 
-    def _round(self, timeout_s: float) -> None:
-        for key, _ in self.selector.select(timeout_s):
+    def _terminate(self) -> None:
+        signal_all(descendants(self._root), signal.SIGTERM, signal.SIGCONT)
+
+    def _kill(self) -> None:
+        """Hang up, upon which the supervisor kills all; the program may have stopped it."""
+        with suppress(OSError):  # it has gone, which is heard next
+            self.link.shutdown(socket.SHUT_WR)
+        os.kill(self._root, signal.SIGCONT)
+
+    @property
+    def _root(self) -> int:
+        assert self.supervisor
+        return self.supervisor.pid
+
+    def _await_end(self, within_s: float, should_stop: ShouldStop | None = None) -> str | None:
+        """Hand on output until the program has ended; gives the reason if it is to be stopped before.
+
+        The time in which Ralphy was stopped, or the machine slept, does not count.
+        """
+        now = self._awake_at = time.monotonic()
+        due = now + within_s
+        while True:
+            self._listen(min(TICK_S, max(due - now, 0.0)))
+            if self.returncode is not None:
+                return None
+            now = time.monotonic()
+            tick_s, self._awake_at = now - self._awake_at, now
+            due += tick_s if tick_s > ASLEEP_S else 0.0
+            reason = (should_stop(self._root) if should_stop else None) or ("deadline" if now >= due else None)
+            if reason:
+                return reason
+
+    def _listen(self, timeout_s: float) -> None:
+        for key, _ in self._selector.select(timeout_s):
             key.data()
 
     def _read(self, pipe: IO[bytes], at: int) -> None:
@@ -220,71 +236,41 @@ class _Run:
         if data:
             self.sinks[at](data)
         elif data is not None:
-            self.selector.unregister(pipe)
+            self._selector.unregister(pipe)
 
     def _hear(self) -> None:
-        """What the supervisor says; waits if that is nothing yet. Raises SupervisorLost when it has gone."""
+        """Take what the supervisor reports; waits if that is nothing yet. Raises SupervisorLost when it has gone."""
         try:
             data = self.link.recv(1 << 16)
         except OSError as error:
             raise SupervisorLost(error.strerror or "it does not answer") from error
         if not data:
             raise SupervisorLost("it closed its link")
-        *lines, self._received = (self._received + data).split(b"\n")
-        for event, *words in map(bytes.split, lines):
-            if event == b"failed":
-                self.returncode = -1
-                raise _why_not_started(self.command, *words)
-            if event == b"exited":
-                self.returncode = int(words[0])
-            self.is_started = True
-
-    def _keep_time(self, patience_s: float) -> None:
-        """Stop when it is time. What a round took beyond all patience was spent asleep, and puts the time off."""
-        now = time.monotonic()
-        asleep_s, self.awake_at = now - self.awake_at - patience_s, now
-        if asleep_s > ASLEEP_S:
-            self.due += asleep_s
-        if self.returncode is not None:
-            return
-        is_late = now >= self.due
-        if self.stopped is None:
-            reason = (self.should_stop() if self.should_stop else None) or ("deadline" if is_late else None)
-            if reason:
-                self._stop(reason)
-        elif is_late:
-            raise SupervisorLost("it did not stop its processes")
-
-    def _stop(self, reason: str) -> None:
-        """Have the tree ended. Asked for once more, it is killed at once."""
-        self.stopped = self.stopped or reason
-        if self.on_stop:
-            self.on_stop(reason)
-        grace = AT_ONCE if reason in NO_TIME else self.grace
-        self.due = time.monotonic() + grace.interrupt_s + grace.terminate_s + KILL_S
-        with suppress(OSError):  # it has gone, which is heard next
-            self.link.sendall(f"{grace.interrupt_s} {grace.terminate_s}".encode())
+        for line in data.decode().splitlines():
+            match line.split():
+                case ["started", pid]:
+                    self.program = int(pid)
+                case ["exited", code]:
+                    self.returncode = int(code)
+                case ["failed", what, number]:
+                    self.returncode = -1
+                    raise _why_not_started(self.command, what, int(number))
 
     def _drain(self) -> None:
         """What is still in the pipes, until their ends or for a second at most."""
-        self.selector.unregister(self.link)
+        self._selector.unregister(self.link)
         end = time.monotonic() + DRAIN_S
-        while self.selector.get_map() and (left := end - time.monotonic()) > 0:
-            self._round(left)
-
-
-def _as_bytes(env: Mapping[str, str]) -> bytes:
-    """An environment as the supervisor reads it."""
-    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items()) + b"\0\0"
+        while self._selector.get_map() and (left := end - time.monotonic()) > 0:
+            self._listen(left)
 
 
 def _discard(_: bytes) -> None:
     return
 
 
-def _why_not_started(command: Command, what: bytes, number: bytes) -> NotStarted:
-    why = os.strerror(int(number))
-    if what == b"folder":
+def _why_not_started(command: Command, what: str, number: int) -> NotStarted:
+    why = os.strerror(number)
+    if what == "folder":
         return NotStarted(f"cannot work there: {why}", where=command.cwd)
     return NotStarted(f"{command.argv[0]} cannot be started: {why}",
                       hint="is it installed, executable, and on PATH?")  # fmt: skip

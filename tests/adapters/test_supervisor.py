@@ -22,9 +22,9 @@ import pytest
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes import supervision
 from ralphy.processes.capture import Excerpt
-from ralphy.processes.command import Command, Exit, NotStarted, StopGrace
+from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.process_table import sweep
-from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervision import StopGrace, run_supervised
 from tests.conftest import lives
 
 ROOT = Path(__file__).parents[2]
@@ -62,10 +62,9 @@ leave("holder", True, True, True, True)
 """
 
 
-@pytest.fixture
-def supervisor(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "PATIENT", StopGrace(interrupt_s=0.3, terminate_s=0.3))
-    return Supervisor()
 
 
 def ignore(_: bytes) -> None:
@@ -77,9 +76,9 @@ def python(source: str, folder: Path, deadline_s: float = 30.0, **env: str) -> C
     return Command(argv, str(folder), {"PATH": os.defpath, **env}, deadline_s)
 
 
-def run(supervisor: Supervisor, command: Command) -> tuple[Exit, bytes, bytes]:
+def run(command: Command) -> tuple[Exit, bytes, bytes]:
     out, err = bytearray(), bytearray()
-    ended = supervisor.run(command, out.extend, err.extend)
+    ended = run_supervised(command, out.extend, err.extend)
     return ended, bytes(out), bytes(err)
 
 
@@ -96,17 +95,17 @@ def wait_until(claim: Callable[[], bool], within_s: float = 60.0) -> bool:
     return True
 
 
-def test_the_exit_code_and_both_outputs_come_through(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_the_exit_code_and_both_outputs_come_through(tmp_path: Path) -> None:
     """A broken pipe ends a program as in any shell."""
     source = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
-    ended, out, err = run(supervisor, python(source, tmp_path))
+    ended, out, err = run(python(source, tmp_path))
     assert (ended.returncode, ended.stopped) == (3, None)
     assert (out, err) == (b"out\n", b"err\n")
     command = Command(("sh", "-c", "kill -PIPE $$; exit 7"), str(tmp_path), {"PATH": os.defpath}, 10.0)
-    assert run(supervisor, command)[0].returncode == -signal.SIGPIPE
+    assert run(command)[0].returncode == -signal.SIGPIPE
 
 
-def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_the_child_is_a_clean_process(tmp_path: Path) -> None:
     """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
     source = """
         import os, resource, signal
@@ -117,7 +116,7 @@ def test_the_child_is_a_clean_process(supervisor: Supervisor, tmp_path: Path) ->
         names = sorted(set(os.environ) - {"LC_CTYPE"})  # Python's own
         print(sorted(os.listdir("/proc/self/fd"), key=int)[:-1], names, os.getcwd())
         """
-    ended, out, err = run(supervisor, python(source, tmp_path, ONE="1", TWO="\udcff"))
+    ended, out, err = run(python(source, tmp_path, ONE="1", TWO="\udcff"))
     assert ended.returncode == 0, err
     limits, rest = out.decode().splitlines()
     assert limits == "0 0"
@@ -132,29 +131,29 @@ NOT_STARTED = [
 ]
 
 
-def test_what_cannot_be_started_is_named(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_what_cannot_be_started_is_named(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     for name, folder, why in NOT_STARTED:
         with pytest.raises(NotStarted, match=why):
-            run(supervisor, Command((name,), str(tmp_path / folder), {"PATH": os.defpath}, 5.0))
-        assert run(supervisor, python("", tmp_path))[0].returncode == 0
+            run(Command((name,), str(tmp_path / folder), {"PATH": os.defpath}, 5.0))
+        assert run(python("", tmp_path))[0].returncode == 0
 
 
-def test_stdin_is_what_was_given_or_nothing(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_stdin_is_what_was_given_or_nothing(tmp_path: Path) -> None:
     source = "import sys; print(len(sys.stdin.buffer.read()))"
     command = python(source, tmp_path)
-    assert run(supervisor, command)[1] == b"0\n"
+    assert run(command)[1] == b"0\n"
     given = replace(command, stdin=b"x" * 1_000_000)
-    assert run(supervisor, given)[1] == b"1000000\n"
+    assert run(given)[1] == b"1000000\n"
 
 
 @pytest.mark.fault("P8", "A13")
 @pytest.mark.parametrize("ends", ["by itself", "at its deadline"])
-def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: Path, ends: str) -> None:
+def test_nothing_survives_a_program_that_ends(tmp_path: Path, ends: str) -> None:
     last = "\nsys.exit(5)"
     if ends == "at its deadline":
         last = "\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(600)"
-    ended, _, err = run(supervisor, python(LEAVER + last, tmp_path, 30.0 if ends == "by itself" else 1.0))
+    ended, _, err = run(python(LEAVER + last, tmp_path, 30.0 if ends == "by itself" else 1.0))
     expected = (5, None) if ends == "by itself" else (-signal.SIGTERM, "deadline")
     assert (ended.returncode, ended.stopped) == expected, err
     assert len(pids_in(tmp_path)) == 4
@@ -163,7 +162,7 @@ def test_nothing_survives_a_program_that_ends(supervisor: Supervisor, tmp_path: 
 
 @pytest.mark.fault("P9")
 def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(
-    supervisor: Supervisor, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """A process that is no descendant of the program takes its stdout (by opening it through /proc)."""
     holder = subprocess.Popen(
@@ -189,7 +188,7 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
         while not os.path.exists("go"):
             time.sleep(0.005)
         """
-    ended = supervisor.run(python(source, tmp_path), introduce, ignore)
+    ended = run_supervised(python(source, tmp_path), introduce, ignore)
     holds_on = holder.poll() is None
     with holder:
         holder.kill()
@@ -198,24 +197,22 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
 
 @pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
 @pytest.mark.fault("P6")
-def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(
-    supervisor: Supervisor, tmp_path: Path, deaf: str, returncode: int
-) -> None:
+def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(tmp_path: Path, deaf: str, returncode: int) -> None:
     trap = f"trap '' {deaf};" if deaf else ""
     argv = ("sh", "-c", f"{trap} echo up; while :; do sleep 600 & wait; done")
     command = Command(argv, str(tmp_path), {"PATH": os.defpath}, 0.5)
-    ended, _, _ = run(supervisor, command)
+    ended, _, _ = run(command)
     assert (ended.returncode, ended.stopped) == (returncode, "deadline")
 
 
 @pytest.mark.fault("P7")
-def test_a_stopped_program_is_woken_to_be_ended(supervisor: Supervisor, tmp_path: Path) -> None:
-    def is_stopped() -> str | None:
-        family = psutil.Process(supervisor.pid).children()
+def test_a_stopped_program_is_woken_to_be_ended(tmp_path: Path) -> None:
+    def is_stopped(root: int) -> str | None:
+        family = psutil.Process(root).children()
         return "frozen" if any(one.status() == psutil.STATUS_STOPPED for one in family) else None
 
     command = Command(("sh", "-c", "kill -STOP $$"), str(tmp_path), {"PATH": os.defpath}, 60.0)
-    ended = supervisor.run(command, ignore, ignore, should_stop=is_stopped)
+    ended = run_supervised(command, ignore, ignore, should_stop=is_stopped)
     assert (ended.returncode, ended.stopped) == (-signal.SIGINT, "frozen")
 
 
@@ -228,11 +225,11 @@ import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes import supervision
 from ralphy.processes.command import Command
-from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervision import run_supervised
 supervision.ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
-ended = Supervisor().run(command, lambda data: print(data.decode(), end="", flush=True), print,
-                         should_stop=lambda: None)
+ended = run_supervised(command, lambda data: print(data.decode(), end="", flush=True), print,
+                         should_stop=lambda _: None)
 print(ended.returncode, ended.stopped)
 """
     os.mkfifo(tmp_path / "go")
@@ -247,7 +244,7 @@ print(ended.returncode, ended.stopped)
 
 
 def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
-    supervisor: Supervisor, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     heard, reasons = bytearray(), []
     source = """
@@ -259,11 +256,11 @@ def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
         print("ready", flush=True)
         time.sleep(600)
         """
-    ended = supervisor.run(
+    ended = run_supervised(
         python(source, tmp_path),
         heard.extend,
         ignore,
-        should_stop=lambda: "output" if heard else None,
+        should_stop=lambda _: "output" if heard else None,
         on_stop=lambda reason: reasons.append((reason, bytes(heard))),
     )
     assert (ended.returncode, ended.stopped) == (4, "output")
@@ -272,7 +269,7 @@ def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
 
 
 @pytest.mark.fault("P5")
-def test_an_impatient_second_interrupt_kills_at_once(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_an_impatient_second_interrupt_kills_at_once(tmp_path: Path) -> None:
     def interrupt_twice() -> None:
         wait_until((tmp_path / "ready").exists)
         os.kill(os.getpid(), signal.SIGINT)
@@ -291,7 +288,7 @@ while True:
     friend = threading.Thread(target=interrupt_twice)
     friend.start()
     with pytest.raises(KeyboardInterrupt):
-        run(supervisor, python(LEAVER + deaf, tmp_path))
+        run(python(LEAVER + deaf, tmp_path))
     friend.join()
     assert not any(lives(pid) for pid in pids_in(tmp_path))
 
@@ -302,9 +299,9 @@ def ralphy_over(program: str, folder: Path) -> subprocess.Popen[bytes]:
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.command import Command
-from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervision import run_supervised
 argv = (sys.executable, "-I", "-S", "-c", {program + "time.sleep(600)"!r})
-Supervisor().run(Command(argv, {str(folder)!r}, {{}}, 600.0), print, print)
+run_supervised(Command(argv, {str(folder)!r}, {{}}, 600.0), print, print)
 """
     return subprocess.Popen([sys.executable, "-c", source])
 
@@ -335,31 +332,28 @@ def test_what_runs_ends_when_ralphy_and_its_supervisor_are_killed_at_once(tmp_pa
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_supervisor_that_is_ended_takes_its_tree_along_and_the_next_run_works(
-    supervisor: Supervisor, tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals
 ) -> None:
     """Killed, it leaves them behind: the marker finds them."""
     source = LEAVER + "\nprint(os.getppid(), flush=True); time.sleep(600)"
     marked = python(source, tmp_path, RALPHY_RUN_ID=f"run-{tmp_path}")
     with pytest.raises(EnvironmentProblem, match="supervisor"):
-        supervisor.run(marked, lambda data: os.kill(int(data), number), ignore)
+        run_supervised(marked, lambda data: os.kill(int(data), number), ignore)
     assert len(pids_in(tmp_path)) == 4
     assert not any(lives(pid) for pid in pids_in(tmp_path))
-    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+    assert run(python("", tmp_path))[0].returncode == 0
 
 
-def test_a_supervisor_that_is_stopped_is_given_up(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(supervision, "KILL_S", 0.1)
-    source = "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(600)"
-    marked = python(source, tmp_path, 60.0, RALPHY_RUN_ID=f"run-{tmp_path}")
+def test_a_supervisor_that_is_stopped_is_woken_to_end_its_program(tmp_path: Path) -> None:
+    source = LEAVER + "\nos.kill(os.getppid(), signal.SIGSTOP); time.sleep(600)"
 
-    def is_stopped() -> str | None:
-        return "frozen" if psutil.Process(supervisor.pid).status() == psutil.STATUS_STOPPED else None
+    def is_stopped(root: int) -> str | None:
+        return "memory" if psutil.Process(root).status() == psutil.STATUS_STOPPED else None
 
-    with pytest.raises(EnvironmentProblem, match="did not stop its processes"):
-        supervisor.run(marked, ignore, ignore, should_stop=is_stopped)
-    assert run(supervisor, python("", tmp_path))[0].returncode == 0
+    ended = run_supervised(python(source, tmp_path, 60.0), ignore, ignore, should_stop=is_stopped)
+    assert (ended.returncode, ended.stopped) == (-signal.SIGKILL, "memory")
+    assert len(pids_in(tmp_path)) == 4
+    assert not any(lives(pid) for pid in pids_in(tmp_path))
 
 
 def test_an_excerpt_is_whole_or_says_how_much_is_missing() -> None:

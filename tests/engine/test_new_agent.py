@@ -21,6 +21,7 @@ from ralphy.config import fields
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import AgentActivity
 from ralphy.processes.resource_limits import Bounds
+from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.lines import Lines
 from tests.cli.conftest import Call
@@ -90,18 +91,18 @@ class Diary:
                 if activity := pages.read(line):
                     on_activity(activity)
 
-        def why_stop() -> str | None:
-            assert bounds.why_over(supervisor.pid, 0.0) is None
+        def why_stop(root: int) -> str | None:
+            assert bounds.why_over(root, 0.0) is None
             return self.at.should_stop() if self.at.should_stop else None
 
         argv = (*self.command, "--with", request.model)
         command = command_inside(self.at.sandbox, argv, Path(request.cwd), request.env, request.deadline_s)
-        supervisor, bounds = self.at.supervisor, Bounds(self.at.allowed)
+        bounds = Bounds(self.at.allowed)
 
         def go(prompt: str) -> AgentResult:
             files.keep_prompt(prompt.encode())
             given = replace(command, stdin=prompt.encode())
-            ended = supervisor.run(given, hear, files.errors.add, should_stop=why_stop)
+            ended = run_supervised(given, hear, files.errors.add, should_stop=why_stop)
             files.close()
             outcome = Outcome.SUCCEEDED if pages.goodbye else Outcome.CRASHED
             return AgentResult(outcome, text=pages.goodbye, cost_usd=pages.cost_usd,

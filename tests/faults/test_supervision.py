@@ -293,14 +293,13 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 from ralphy.agents.claude.cli import Claude
 from ralphy.agents.program import Conditions
-from ralphy.processes.supervision import Supervisor
 from ralphy.agents.protocol import AgentRequest
 program = "import os\\ndef w(b):\\n    v = memoryview(b)\\n    while v: v = v[os.write(1, v):]\\n" + sys.argv[2] + '''
 w(b'{"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed", '
   b'"num_turns": 1, "result": "done"}\\\\n')
 '''
 request = AgentRequest("r", ".", "runs/r", "m", 100.0, "s", {"PATH": os.defpath})
-agent = Claude((sys.executable, "-I", "-S", "-c", program), Conditions(Supervisor()))
+agent = Claude((sys.executable, "-I", "-S", "-c", program), Conditions())
 result = agent.prepared(request, lambda _: None)("do")
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))  # getrusage has the parent's, too
 print(result.outcome.value, int(peak.split()[1]) // 1024,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.processes.command import Command, NotStarted
-from ralphy.processes.supervision import Supervisor
+from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import Sandbox
 from tests.conftest import RunGit, is_gone
 from tests.sandbox.inside import Box, Boxes
@@ -40,23 +40,18 @@ def test_work_is_done_as_ever(place: Box, git: RunGit) -> None:
     assert (place.tree / "docs" / "guide.md").exists()
 
 
-@pytest.fixture
-def supervisor() -> Supervisor:
-    return Supervisor()
-
-
-def run(supervisor: Supervisor, box: Sandbox, place: Box, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
+def run(box: Sandbox, place: Box, code: str, stop_at: bytes = b"") -> tuple[int | None, str]:
     """(exit code, what was printed) of a Python program that is stopped when it has printed `stop_at`."""
     heard = bytearray()
     argv = box.around([sys.executable, "-c", code], os.environ)
     command = Command(argv, str(place.root), dict(os.environ), 30.0, filter=box.filter)
-    ended = supervisor.run(
-        command, heard.extend, None, should_stop=lambda: "enough" if stop_at and stop_at in heard else None
+    ended = run_supervised(
+        command, heard.extend, should_stop=lambda _: "enough" if stop_at and stop_at in heard else None
     )
     return ended.returncode, heard.decode()
 
 
-def test_an_interrupt_reaches_the_program_inside(supervisor: Supervisor, box: Sandbox, place: Box) -> None:
+def test_an_interrupt_reaches_the_program_inside(box: Sandbox, place: Box) -> None:
     code = """
 import signal, sys, time
 def end(*_):
@@ -66,13 +61,13 @@ signal.signal(signal.SIGINT, end)
 print("ready", flush=True)
 time.sleep(600)
 """
-    assert run(supervisor, box, place, code, b"ready\n") == (7, "ready\na clean end\n")
+    assert run(box, place, code, b"ready\n") == (7, "ready\na clean end\n")
 
 
 @pytest.mark.fault("A13")
 @pytest.mark.parametrize("how", ["it ends", "it is stopped"])
 @pytest.mark.attempt(47)
-def test_nothing_outlives_the_program(supervisor: Supervisor, box: Sandbox, place: Box, how: str) -> None:
+def test_nothing_outlives_the_program(box: Sandbox, place: Box, how: str) -> None:
     """Not even a server that was put into a session of its own, twice, and ignores every signal."""
     mark = place.root / "mark"
     server = f"""
@@ -94,7 +89,7 @@ if {how!r} == "it is stopped":
     time.sleep(300)
 """
     before = sleepers()
-    run(supervisor, box, place, code, b"ready" if how == "it is stopped" else b"")
+    run(box, place, code, b"ready" if how == "it is stopped" else b"")
     assert all(is_gone(pid) for pid in sleepers() - before)
 
 

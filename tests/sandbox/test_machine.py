@@ -152,10 +152,9 @@ if libc.syscall({keyctl}, 1, None) < 0 or libc.syscall({add}, b"user", b"canary"
     sys.exit(77)
 from ralphy.processes.command import Command
 from ralphy.processes.capture import capture
-from ralphy.processes.supervision import Supervisor
 import os
 look = "import ctypes; print(ctypes.CDLL(None).syscall({keyctl}, 10, -3, b'user', b'canary', 0) >= 0)"
-print(capture(Supervisor(), Command((sys.executable, "-c", look), "/", dict(os.environ), 30.0))[1].decode())
+print(capture(Command((sys.executable, "-c", look), "/", dict(os.environ), 30.0))[1].decode())
 """
     done = subprocess.run([sys.executable, "-c", shell], capture_output=True, encoding="utf-8", check=False)
     if done.returncode == 77:

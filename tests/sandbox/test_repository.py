@@ -19,7 +19,6 @@ from ralphy.agents.protocol import AgentRequest
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
 from ralphy.lanes.lane_sandbox import Bind
-from ralphy.processes.supervision import Supervisor
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.conftest import RunGit
 from tests.engine.building import ROOT
@@ -326,7 +325,7 @@ def test_the_prompt_cannot_be_written_by_way_of_its_descriptor(either: Box) -> N
     run = either.outbox.parents[1] / "runs" / "r1"
     request = AgentRequest("r1", str(either.root), str(run), "opus", 30.0, "s", dict(os.environ),
                            outbox=str(either.outbox))  # fmt: skip
-    agent = Claude((interpreter(), "-I", "-S", "agent.py"), Conditions(Supervisor(), sandbox=either.sandbox))
+    agent = Claude((interpreter(), "-I", "-S", "agent.py"), Conditions(sandbox=either.sandbox))
     told = agent.prepared(request, lambda _: None)("PROMPT")
     assert told.text.startswith("PROMPT ["), told
     assert not {4, 0} & set(json.loads(told.text.removeprefix("PROMPT "))), told.text

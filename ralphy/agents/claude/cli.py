@@ -24,6 +24,7 @@ from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome,
 from ralphy.clock import steady
 from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.resource_limits import Bounds
+from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.lines import Lines
 from ralphy.text.rehearsed import FREE_TRY
@@ -83,11 +84,11 @@ class Claude:
         conversation.files.keep_prompt(data)
         conversation.watch(self.at.thresholds, Bounds(self.at.allowed))
         try:
-            ended = self.at.supervisor.run(
+            ended = run_supervised(
                 replace(command, stdin=data),
                 conversation.hear,
                 conversation.files.errors.add,
-                should_stop=lambda: self._why_stop(conversation),
+                should_stop=lambda root: self._why_stop(conversation, root),
                 on_stop=lambda _: conversation.transcript.close(),
             )
             conversation.finish()
@@ -98,7 +99,7 @@ class Claude:
             conversation.close()
         return conversation.judge(ended)
 
-    def _why_stop(self, conversation: _Conversation) -> str | None:
+    def _why_stop(self, conversation: _Conversation, root: int) -> str | None:
         transcript, now = conversation.transcript, time.monotonic()
         if transcript.unauthorized >= REFUSALS:
             return REFUSED_KEY
@@ -108,7 +109,7 @@ class Claude:
         silent_since = transcript.last_event_at if transcript.is_finished else now
         if now - (silent_since or 0.0) >= self.at.exit_grace_s:
             return AFTER_RESULT
-        why = conversation.why_stop(self.at.supervisor.pid, now)
+        why = conversation.why_stop(root, now)
         return why or (self.at.should_stop() if self.at.should_stop else None)
 
 

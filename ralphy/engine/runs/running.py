@@ -288,8 +288,7 @@ def _agent(w: Workspace, request: AgentRequest, lane: Lane, cancelled: Event) ->
             raise Cancelled
 
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    conditions = Conditions(w.checkout.supervisor_of(lane.name), w.config.timeouts.startup, _thresholds(w, request),
-                            _allowed(w), sandbox, end_if_cancelled)  # fmt: skip
+    conditions = Conditions(w.config.timeouts.startup, _thresholds(w, request), _allowed(w), sandbox, end_if_cancelled)
     return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
 
 

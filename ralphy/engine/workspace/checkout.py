@@ -19,7 +19,6 @@ from ralphy.git.move_refs import RefMover
 from ralphy.git.objects import Objects
 from ralphy.pipeline.model import Prd
 from ralphy.processes.keep_awake import KeepAwake
-from ralphy.processes.supervision import Supervisor
 
 if TYPE_CHECKING:  # `ralphy status` opens a checkout and runs nothing
     from ralphy.lanes.bring import Brought
@@ -46,7 +45,6 @@ class Checkout:
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
     brought: tuple[Brought, ...] | None = None
-    _supervisors: dict[str, Supervisor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, repository: Repository) -> Checkout:
@@ -75,20 +73,6 @@ class Checkout:
         if (commit, of) not in self._ancestors:
             self._ancestors[(commit, of)] = is_ancestor(self.repository, commit, of)
         return self._ancestors[(commit, of)]
-
-    @cached_property
-    def supervisor(self) -> Supervisor:
-        """What runs the programs of the engine's own thread."""
-        return Supervisor()
-
-    def supervisor_of(self, lane: str) -> Supervisor:
-        """What runs the agent in a lane."""
-        return self._supervisors.setdefault(lane, Supervisor())
-
-    def kill_supervisors(self) -> None:
-        """End the agents of all lanes without a farewell; what their programs started is swept later."""
-        for one in self._supervisors.values():
-            one.kill()
 
     @cached_property
     def hooks_folder(self) -> Path:

@@ -32,7 +32,6 @@ from ralphy.pipeline.breaker import Breaker
 from ralphy.pipeline.events import Event, Listener, Said, Tone, of_journal
 from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Session
-from ralphy.processes.supervision import Supervisor
 from ralphy.secrets.known_values import values_of
 from ralphy.state.journal import Journal
 
@@ -86,10 +85,6 @@ class Workspace:
     @property
     def objects(self) -> Objects:
         return self.checkout.objects
-
-    @property
-    def supervisor(self) -> Supervisor:
-        return self.checkout.supervisor
 
     @property
     def left_runs(self) -> tuple[Mapping[str, Any], ...]:
