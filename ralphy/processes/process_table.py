@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import psutil
@@ -36,18 +36,16 @@ def signal_all(processes: Iterable[psutil.Process], *numbers: int) -> None:
                 one.send_signal(number)
 
 
-def sweep(variable: str, value: str) -> int:
-    """Kill our user's processes that were started with `variable` set to `value`; how many.
+def sweep(marks: Mapping[str, str]) -> int:
+    """Kill our user's processes whose environment has all of these variables; how many. No variables match nothing.
 
-    Never kills this process or an ancestor of it. An empty value matches nothing.
+    Never kills this process or an ancestor of it.
     """
-    if not value:
-        return 0
-    spared = {one.pid for one in _lineage()}
+    me = psutil.Process()
+    spared = {one.pid for one in (me, *me.parents())}
     killed: set[psutil.Process] = set()
-    for _ in range(SWEEPS):  # those killed may have forked in between
-        table = [one for one in psutil.process_iter() if one.pid not in spared]
-        doomed = [one for one in table if _carries(one, variable, value) and _is_ours(one)]
+    for _ in range(SWEEPS if marks else 0):  # those killed may have forked in between
+        doomed = [one for one in psutil.process_iter() if one.pid not in spared and _is_marked(one, marks)]
         if not doomed:
             break
         signal_all(doomed, signal.SIGSTOP, signal.SIGKILL)  # none forks while others are killed
@@ -84,21 +82,9 @@ def _lives(one: psutil.Process) -> bool:
         return False
 
 
-def _carries(one: psutil.Process, variable: str, value: str) -> bool:
+def _is_marked(one: psutil.Process, marks: Mapping[str, str]) -> bool:
+    """Is it a process of our user with these variables in its environment?"""
     try:
-        return one.environ().get(variable) == value
+        return one.uids().effective == os.geteuid() and marks.items() <= one.environ().items()
     except (psutil.Error, OSError):
         return False
-
-
-def _is_ours(one: psutil.Process) -> bool:
-    try:
-        return one.uids().effective == os.geteuid()
-    except (psutil.Error, OSError):
-        return False
-
-
-def _lineage() -> list[psutil.Process]:
-    """This process and all its ancestors."""
-    me = psutil.Process()
-    return [me, *me.parents()]

@@ -24,7 +24,7 @@ import psutil
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
-from ralphy.processes.command import RUN_MARKER, Command, Exit, NotStarted
+from ralphy.processes.command import REPO_MARKER, RUN_MARKER, Command, Exit, NotStarted
 from ralphy.processes.process_table import descendants, signal_all, sweep
 
 SCRIPT = str(Path(__file__).with_name("supervisor.py"))
@@ -183,7 +183,7 @@ class _SupervisedRun:
             self.supervisor.kill()
             self.supervisor.wait()
         if self.returncode is None:
-            sweep(RUN_MARKER, self.command.env.get(RUN_MARKER, ""))
+            sweep({name: self.command.env[name] for name in (RUN_MARKER, REPO_MARKER) if name in self.command.env})
 
     def _interrupt(self) -> None:
         """Send SIGINT to the program; to what runs inside, if it is a sandbox: bubblewrap hands no signals on."""

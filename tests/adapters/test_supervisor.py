@@ -368,16 +368,18 @@ def test_an_excerpt_is_whole_or_says_how_much_is_missing() -> None:
             assert len(excerpt.value()) <= max(limit, limit // 4 + 64)
 
 
-def test_a_sweep_kills_what_carries_the_marker_and_nothing_else(tmp_path: Path) -> None:
-    def start(value: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(["sleep", "600"], env={**os.environ, "RALPHY_REPO": value})
+def test_a_sweep_kills_what_carries_all_the_marks_and_nothing_else(tmp_path: Path) -> None:
+    """A run of the same name in another repository lives on."""
+
+    def start(repo: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(["sleep", "600"], env={**os.environ, "RALPHY_REPO": repo, "RALPHY_RUN_ID": "setup"})
 
     with start(f"{tmp_path}") as ours, start(f"{tmp_path}-other") as other:
-        assert sweep("RALPHY_REPO", str(tmp_path)) == 1
+        assert sweep({"RALPHY_REPO": str(tmp_path), "RALPHY_RUN_ID": "setup"}) == 1
         assert ours.wait() == -signal.SIGKILL
         assert lives(other.pid)
         other.kill()
-    assert sweep("RALPHY_REPO", "") == 0
+    assert sweep({}) == 0
 
 
 def test_a_sweep_spares_itself_and_its_ancestors(tmp_path: Path) -> None:
@@ -386,7 +388,7 @@ import os, subprocess, sys
 sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes.process_table import sweep
 child = subprocess.Popen(["sleep", "600"])
-print(sweep("RALPHY_REPO", {str(tmp_path)!r}), child.wait())
+print(sweep({{"RALPHY_REPO": {str(tmp_path)!r}}}), child.wait())
 """
     argv = ["sh", "-c", '"$0" -c "$1"; echo parent lives', sys.executable, source]
     env = {**os.environ, "RALPHY_REPO": str(tmp_path)}

@@ -129,7 +129,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
 
 def _end_what_lives(w: Workspace) -> None:
     """Nothing of the dead run goes on, and nothing that was known of the checkout holds any more."""
-    killed = sweep(REPO_MARKER, w.repository.token)
+    killed = sweep({REPO_MARKER: w.repository.token})
     if killed:
         w.say(f"{killed} processes of the last run were still alive; ended them")
     await_orphans(SCRIPT)
