@@ -42,7 +42,7 @@ NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py", "gi
 _BRANCH, _KEPT, _PRD = "ralph/csv", "refs/ralphy/csv/US-001/attempt-1", "docs/features/csv/prd.json"
 GIT_EXACT = {
     "story.split(' ', 1)[0]": _BRANCH, "base": "main", "s.tree.base": "main", "ref": _KEPT, "attempt.ref": _KEPT,
-    "name": "old.name", "attempt.parent[:12]": "main", "lost.commit": "main", "printable(path)": "vendor/lib",
+    "name": "old.name", "attempt.parent[:12]": "main", "lost.commit": "main", "as_utf8(path)": "vendor/lib",
     "BRANCH": _BRANCH, "remote": "origin", "target.name": "origin", "s.tree.obstacle": "old.name", "mine": _BRANCH,
     "shlex.join(committed)": _PRD, "config.project.features_dir": "docs", "where": f"{_BRANCH}:{_PRD}",
     "quote(prd)": "build/prd.json", "quote(path)": _PRD, "quote(lost.path)": _PRD, "' '.join(paths)": "src",
