@@ -27,7 +27,7 @@ from ralphy.engine.view.status import seen
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
-from ralphy.git.commands import Repository, begun_by_person, discover, require_commit
+from ralphy.git.commands import Repository, discover, operation_or_bisect, require_commit
 from ralphy.git.run_lock import Lock
 from ralphy.notify.sender import Sender
 from ralphy.pipeline.model import Snapshot
@@ -111,7 +111,7 @@ class Invocation:
         """Raises Conflict without a commit, and in the middle of a merge, rebase or bisect: a feature that is made then
         could not begin."""
         require_commit(self.repository())
-        if operation := begun_by_person(self.repository()):
+        if operation := operation_or_bisect(self.repository()):
             raise Conflict(f"{operation} in {self.repository().root} is in progress", hint="finish or abort it first")
 
     def feature(self, name: str | None) -> Feature:

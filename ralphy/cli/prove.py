@@ -16,7 +16,7 @@ from ralphy.engine.prove import prove as judged
 from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.git import commands as git
 from ralphy.git.commands import Repository
-from ralphy.git.ledger import StoryCommit, commit_named, landed_between, story_commits
+from ralphy.git.ledger import StoryCommit, commits_between, resolve_commit, story_commits
 from ralphy.git.run_lock import Lock
 from ralphy.text.tone import BAD, GOOD, Toned
 
@@ -72,18 +72,18 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
 
 def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit]]:
     """The stories of a feature whose branch is merged: those in the history of HEAD that still count, oldest first."""
-    head = commit_named(repository, "HEAD")
+    head = resolve_commit(repository, "HEAD")
     commits = story_commits(repository, feature, head).values() if feature and head else ()
     return [(feature, one) for one in reversed(list(commits)) if not one.reverted_by]
 
 
 def _between(repository: Repository, base: str, head: str) -> list[tuple[str, StoryCommit]]:
     """The stories above `base` up to `head`; "" is HEAD. Raises InvalidInput for what is not a commit."""
-    tips = [commit_named(repository, ref or "HEAD") for ref in (base, head)]
+    tips = [resolve_commit(repository, ref or "HEAD") for ref in (base, head)]
     for ref, tip in zip((base, head), tips, strict=True):
         if not tip:
             raise InvalidInput(f"{ref!r} is not a commit", hint="ralphy prove main..HEAD")
-    return landed_between(repository, *tips)
+    return commits_between(repository, *tips)
 
 
 def _base(call: Invocation, repository: Repository) -> str:

@@ -31,7 +31,7 @@ from ralphy.engine.wakeups import RESYNC_S, Wakeups
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.files.read import open_regular
 from ralphy.git.commands import Repository, current_branch, head_of, require_plain_rules
-from ralphy.git.ledger import KeptAttempt, difference, kept, one_kept, put_back
+from ralphy.git.ledger import KeptAttempt, apply_attempt, attempt_patch, find_attempt, kept_attempts
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
 from ralphy.state.kept_streams import Line, RunFolder, runs
@@ -157,11 +157,11 @@ def list_(call: Invocation, story: str | None, feature: str | None) -> int:
     """List the kept attempts of a feature or of a STORY."""
     features, story_id = _addressed(call, story, feature)
     names: list[str | None] = [one.name for one in features]
-    if story_id and not any(kept(call.repository(), one.name, story_id) for one in features):
+    if story_id and not any(kept_attempts(call.repository(), one.name, story_id) for one in features):
         names = features_with(call, names, story_id)
 
     def show(name: str | None) -> int:
-        saved_attempts = kept(call.repository(), name or "", story_id)
+        saved_attempts = kept_attempts(call.repository(), name or "", story_id)
         heading = [f"{name}:"] if len(features) > 1 else []
         lines = [*heading, *(map(_described, saved_attempts) if saved_attempts else ["no attempts kept"])]
         rows = [_row(attempt) for attempt in saved_attempts]
@@ -193,7 +193,7 @@ def _described(attempt: KeptAttempt) -> str:
 def diff(call: Invocation, story: str, number: int | None) -> int:
     """Show an attempt's changes as a patch; default: the latest."""
     repository, attempt = _one(call, story, number)
-    patch = difference(repository, attempt)
+    patch = attempt_patch(repository, attempt)
     if call.output.as_json:
         text = patch.decode("utf-8", "replace")
         call.output.answer("attempt-diff", text, **_row(attempt), diff=text)
@@ -212,7 +212,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
     story, feature = named_story(call, word, None)
     repository = call.repository()
     folder = call.feature(feature)
-    return repository, one_kept(repository, folder.name, story, number)
+    return repository, find_attempt(repository, folder.name, story, number)
 
 
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
@@ -239,7 +239,7 @@ def restore(call: Invocation, story: str, number: int) -> int:
     feature = attempt.ref.split("/")[2]
     with call.edited(feature, f"attempts restore {attempt.story}") as (w, s):
         _require_place(repository, s.tree.feature_branch, w.config.project.features_dir)
-        put_back(repository, attempt)
+        apply_attempt(repository, attempt)
     story_name = f"{feature}/{attempt.story}"
     back = f"ralphy attempts diff {story_name} {attempt.number} | git apply -R"
     message = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {story_name}, uncommitted\n"

@@ -26,7 +26,7 @@ from ralphy.errors import ExitCode, InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
 from ralphy.git.commands import head_of
-from ralphy.git.ledger import commits_of
+from ralphy.git.ledger import unreverted_commits
 from ralphy.git.run_lock import holder
 from ralphy.pipeline.decision import Decision
 from ralphy.pipeline.events import Decided, Event, Listener, RunEnded
@@ -91,7 +91,7 @@ def past_now(w: Workspace) -> Past:
 
 def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:
     """The report on a feature as it was seen."""
-    commits = commits_of(w.repository, w.feature.name, snapshot.tree.head)
+    commits = unreverted_commits(w.repository, w.feature.name, snapshot.tree.head)
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
 

@@ -25,8 +25,8 @@ _MEANINGS = {
     errno.ENOTDIR: ("a file is in place of a folder", "move it out of the way"),
     errno.ESTALE: ("the file system lost the file", "mount it again, then rerun"),
 }
-_GITS_OWN = "Out of diskspace"  # git's words for a write that was cut short
-_GITS_UNTOLD = "error: unable to write file "  # git does not say why
+_GIT_FULL = "Out of diskspace"  # git's words for a write that was cut short
+_GIT_CANNOT_WRITE = "error: unable to write file "  # git does not say why
 _NO_ROOM_BYTES = 64 * 1024
 
 
@@ -38,16 +38,16 @@ def refusal(error: OSError, what: str, where: str) -> EnvironmentProblem:
 
 def as_problem(error: OSError) -> EnvironmentProblem | None:
     """An error of the system as trouble with the disk; None if it is something else."""
-    found = _MEANINGS.get(error.errno or 0)
-    if found is None:
+    meaning = _MEANINGS.get(error.errno or 0)
+    if meaning is None:
         return None
-    what, hint = found
+    what, hint = meaning
     return _kind(error.errno)(what, where=str(error.filename or ""), hint=hint)
 
 
-def problem_said(text: str, where: str) -> EnvironmentProblem | None:
-    """What another program (git) says about the disk, as such trouble; None if it says nothing about it."""
-    is_full = _GITS_OWN in text or (_GITS_UNTOLD in text and is_disk_full([Path(where)]))
+def disk_problem_in(text: str, where: str) -> EnvironmentProblem | None:
+    """The trouble with the disk that a message of another program (git) names; None if it names none."""
+    is_full = _GIT_FULL in text or (_GIT_CANNOT_WRITE in text and is_disk_full([Path(where)]))
     for number, (what, hint) in _MEANINGS.items():
         if f": {os.strerror(number)}" in text or (number == errno.ENOSPC and is_full):
             return _kind(number)(f"{what}: {text.splitlines()[0]}", where=where, hint=hint)
@@ -55,13 +55,13 @@ def problem_said(text: str, where: str) -> EnvironmentProblem | None:
 
 
 def _kind(number: int | None) -> type[EnvironmentProblem]:
-    """The error that a number of the system's is told with: of a full disk, waiting may help."""
+    """The class of error for an errno: DiskFull where waiting may help."""
     return DiskFull if number in _FULL else EnvironmentProblem
 
 
 @contextmanager
 def named_trouble() -> Iterator[None]:
-    """Give trouble with the disk its name, wherever in the body it came from."""
+    """Turn an OSError of the body into an EnvironmentProblem, where it is trouble with the disk."""
     try:
         yield
     except OSError as error:
@@ -89,11 +89,11 @@ def free_bytes(places: Iterable[Path]) -> tuple[float, Path]:
     rooms = []
     for place in places:
         try:
-            found = os.statvfs(place)
+            state = os.statvfs(place)
         except OSError:
             continue
-        if not found.f_blocks:  # no disk: /proc
+        if not state.f_blocks:  # no disk: /proc
             continue
-        is_out_of_inodes = found.f_files and not found.f_favail
-        rooms.append((0.0 if is_out_of_inodes else float(found.f_bavail * found.f_frsize), place))
+        is_out_of_inodes = state.f_files and not state.f_favail
+        rooms.append((0.0 if is_out_of_inodes else float(state.f_bavail * state.f_frsize), place))
     return min(rooms, default=(float("inf"), Path()))

@@ -15,8 +15,8 @@ from ralphy.files.read import read_regular
 def read_note(path: Path, most: int = 32 * 1024 * 1024) -> dict[str, Any]:
     """The object that a file of at most so many bytes holds; {} if it holds none."""
     with suppress(ValueError):
-        found = json.loads(read_regular(path, most) or b"{}")
-        return found if isinstance(found, dict) else {}
+        note = json.loads(read_regular(path, most) or b"{}")
+        return note if isinstance(note, dict) else {}
     return {}
 
 

@@ -1,7 +1,8 @@
-"""Folders for a while, outside of the checkout: a name says whose they are, so that a start sweeps those of the dead.
+"""Temporary folders outside of the checkout. Their names hold the owner and the process, so that a start can sweep
+those of dead processes.
 
-They lie where the system keeps what may go (TMPDIR), or in a folder that agents do not see. The end of a name is drawn
-again each time: nobody can have put anything there before.
+They lie in TMPDIR, or in a folder that agents do not see. The end of a name is random: nobody can have put anything
+there before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def make(kind: str, owner: str, below: Path | None = None) -> Path:
 
 @contextmanager
 def folder(kind: str, owner: str, below: Path) -> Iterator[Path]:
-    """The same, removed at the end of the body; `below` is made if it is not there."""
+    """A new folder in `below`, removed at the end of the body."""
     below.mkdir(parents=True, exist_ok=True)
     made = make(kind, owner, below)
     try:
@@ -36,9 +37,9 @@ def folder(kind: str, owner: str, below: Path) -> Iterator[Path]:
 
 
 def sweep(owner: str, *below: Path) -> int:
-    """Remove those that processes of this owner left when they died; gives how many."""
-    found = (path for top in (Path(tempfile.gettempdir()), *below) for path in top.glob("ralphy-*"))
-    left = [path for path in found if _is_left(path, _digest(owner))]
+    """Remove the folders of this owner's dead processes, in TMPDIR and in `below`; returns how many."""
+    folders = (path for top in (Path(tempfile.gettempdir()), *below) for path in top.glob("ralphy-*"))
+    left = [path for path in folders if _is_left(path, _digest(owner))]
     for path in left:
         remove(path)
     return len(left)
@@ -47,8 +48,8 @@ def sweep(owner: str, *below: Path) -> int:
 def _is_left(path: Path, digest: str) -> bool:
     import psutil
 
-    found = _NAME.fullmatch(path.name)
-    if found is None or found["owner"] != digest or psutil.pid_exists(int(found["pid"])):
+    match = _NAME.fullmatch(path.name)
+    if match is None or match["owner"] != digest or psutil.pid_exists(int(match["pid"])):
         return False
     return path.is_dir() and not path.is_symlink() and path.lstat().st_uid == os.getuid()
 

@@ -1,7 +1,7 @@
 """Git as plain verbs: a handful of plumbing commands, each a process of two milliseconds.
 
-GitPython serves what people look back at (`ralphy.git.ledger`). Every call neutralises what a repository could make
-git run: fsmonitor, hooks, pager, external diff, and never asks a question.
+No call runs what a repository can configure (fsmonitor, hooks, pager, external diff), and none asks a question.
+History is read in `ralphy.git.ledger`, with GitPython.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
-from ralphy.files.disk_space import as_problem, problem_said
+from ralphy.files.disk_space import as_problem, disk_problem_in
 from ralphy.files.git_places import root_around
 from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import walk
@@ -63,8 +63,8 @@ class GitError(EnvironmentProblem):
 class Repository:
     """A checkout: its root, its own git directory, and the directory that all worktrees share.
 
-    `in_the_tree` are settings by which git would run a program of the working tree (see `tree_programs`). `reader` is
-    asked for objects and refs.
+    `programs_in_tree` are the settings that make git run a program of the working tree (see `tree_programs`).
+    `reader` reads objects and refs.
     """
 
     root: Path
@@ -73,12 +73,12 @@ class Repository:
     object_format: str
     env: Mapping[str, str]
     reader: ObjectReader = field(compare=False)
-    in_the_tree: Mapping[str, str] = field(default_factory=dict)
+    programs_in_tree: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def options(self) -> tuple[str, ...]:
         """What stands before every command of Ralphy's own."""
-        return (*SAFE, *tree_programs.switched_off(self.in_the_tree)) if self.in_the_tree else SAFE
+        return (*SAFE, *tree_programs.switched_off(self.programs_in_tree)) if self.programs_in_tree else SAFE
 
     @property
     def program(self) -> str:
@@ -128,7 +128,7 @@ class Repository:
 def require_plain_rules(root: Path) -> None:
     """Raises InvalidInput for a .gitignore or .gitattributes that is a pipe or a device: Git would wait for ever.
 
-    It is looked for in every folder but `.git`: which of them Git ignores, and so does not enter, only Git could say.
+    Searches every folder but `.git`, ignored ones too: only Git could say which are ignored.
     """
     for found in walk(root, (".git",)):
         mode = found.stat.st_mode
@@ -138,11 +138,11 @@ def require_plain_rules(root: Path) -> None:
 
 def _git(env: Mapping[str, str], root: str) -> str:
     """Where git is, outside of the checkout."""
-    found = program_paths.find(program_paths.GIT, env, root)
-    if found is None:
+    path = program_paths.find(program_paths.GIT, env, root)
+    if path is None:
         raise EnvironmentProblem("git is not on PATH (outside the checkout)",
                                  hint="install git 2.36 or later")  # fmt: skip
-    return found
+    return path
 
 
 def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:
@@ -163,22 +163,22 @@ def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes)
 def failure(
     words: list[str], code: int, stderr: bytes, where: str, stdout: bytes = b""
 ) -> GitError | EnvironmentProblem:
-    """A failed command's error: trouble with the disk by its name, all else as git says it."""
-    said = stderr.decode("utf-8", "replace").strip()
+    """The error of a failed command: EnvironmentProblem for trouble with the disk, else GitError with git's words."""
+    message = stderr.decode("utf-8", "replace").strip()
     if code == -signal.SIGXFSZ:
-        return as_problem(OSError(errno.EFBIG, "", where)) or GitError(words, code, said)
-    return problem_said(said, where) or GitError(words, code, said, stdout)
+        return as_problem(OSError(errno.EFBIG, "", where)) or GitError(words, code, message)
+    return disk_problem_in(message, where) or GitError(words, code, message, stdout)
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of Ralphy's own git calls: nobody is asked, nothing from an outer git leaks in."""
+    """The environment of Ralphy's own git calls: without prompts, and without an outer git's variables."""
     env = {name: value for name, value in base.items() if not is_foreign(name)}
     return {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_LITERAL_PATHSPECS": "0", "PYTHONSAFEPATH": "1", "LC_ALL": "C"}  # fmt: skip
 
 
 def is_foreign(name: str) -> bool:
-    """Is it a variable of git by which a caller's git would have a say in what Ralphy's does?"""
+    """Would this variable let a calling git change what Ralphy's git does?"""
     return name.startswith("GIT_") and not _KEPT_VARIABLES.fullmatch(name)
 
 
@@ -188,7 +188,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
     root, base = root_around(str(start)), os.environ if env is None else env
-    inside = tree_programs.in_environment(Path(root), base) if root else {}
+    inside = tree_programs.variables_in_tree(Path(root), base) if root else {}
     env = program_paths.own_environment(environment(base), root)
     env = {name: value for name, value in env.items() if name not in inside}
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
@@ -205,19 +205,21 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
         raise EnvironmentProblem("the repository's path has a line break", where=repr(str(start)))
     _, object_format, git_dir, common_dir, top = answer
     reader = ObjectReader((_git(env, top), *SAFE), Path(top), env)
-    found = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, reader, inside)
+    repository = Repository(Path(top), Path(git_dir), Path(common_dir), object_format, env, reader, inside)
     try:
-        rows = found.run("config", "-z", "--get-regexp", tree_programs.ASKED)
+        rows = repository.run("config", "-z", "--get-regexp", tree_programs.SETTINGS)
     except GitError:  # there is none
-        return found
-    return replace(found, in_the_tree={**inside, **tree_programs.in_the_tree(rows, found.root, base)})
+        return repository
+    return replace(
+        repository, programs_in_tree={**inside, **tree_programs.settings_in_tree(rows, repository.root, base)}
+    )
 
 
 def current_branch(repository: Repository) -> str:
     """The branch that is checked out; "" where HEAD is detached.
 
-    Every look at a feature asks this: HEAD is read as the file that it nearly always is, and Git is asked about the
-    rest (a link, as old versions of Git made it; a format of refs without such files).
+    Every look at a feature needs this, so HEAD is read as the file that it nearly always is. Git answers for the rest:
+    a link, as old versions of Git made it, or a format of refs without such files.
     """
     branch = _branch_in(repository.git_dir / "HEAD")
     if branch and branch != ".invalid":
@@ -237,7 +239,7 @@ def _branch_in(head: Path) -> str:
 
 
 def is_checked_out(repository: Repository, branch: str) -> bool:
-    """Does HEAD stand on this branch?"""
+    """Is this branch checked out?"""
     is_there = head_of(repository) == resolve(repository, f"refs/heads/{branch}")
     return is_there and current_branch(repository) == branch
 
@@ -253,9 +255,9 @@ def resolve(repository: Repository, ref: str) -> str:
 
 
 def branch_in_the_way(repository: Repository, branch: str) -> str:
-    """The branch that leaves no room for one of this name, because a name is a folder or a file; "" if none does.
+    """The branch whose name makes this name impossible (`a` and `a/b` exclude each other); "" if there is none.
 
-    Raises EnvironmentProblem if there is one of this name, whose commit is missing.
+    Raises EnvironmentProblem if the branch exists and its commit is missing.
     """
     parts = branch.split("/")
     above = ("/".join(parts[:number]) for number in range(1, len(parts)))
@@ -272,9 +274,9 @@ def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[
 
 
 def operation_in_progress(repository: Repository) -> str:
-    """The name of a merge, rebase, … that a person has not finished; "" if there is none.
+    """A merge, rebase, cherry-pick or revert that a person has not finished, by name; "" if there is none.
 
-    A bisect is none: it steps on commits as a switch does, and may be left open for weeks.
+    A bisect does not count: it checks out commits as a switch does, and may stay open for weeks.
     """
     return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
 
@@ -285,8 +287,8 @@ def require_commit(repository: Repository) -> None:
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
 
 
-def begun_by_person(repository: Repository) -> str:
-    """The same, or "a bisect": what it has checked out is no commit at which a feature should begin."""
+def operation_or_bisect(repository: Repository) -> str:
+    """The same, or "a bisect": no feature should begin at the commit that a bisect checked out."""
     return operation_in_progress(repository) or ("a bisect" if (repository.git_dir / "BISECT_LOG").exists() else "")
 
 
@@ -330,10 +332,10 @@ def diff_of(repository: Repository, old: str, new: str, path: str) -> bytes:
 def files_with(repository: Repository, tree: str, word: str) -> list[str]:
     """The files of a tree that hold a word."""
     try:
-        found = repository.run("grep", "--name-only", "-z", "--word-regexp", "--fixed-strings", "-e", word, tree)
+        names = repository.run("grep", "--name-only", "-z", "--word-regexp", "--fixed-strings", "-e", word, tree)
     except GitError:  # exit code 1: there is none
         return []
-    return [name.partition(":")[2] for name in found.decode("utf-8", "surrogateescape").split("\0") if name]
+    return [name.partition(":")[2] for name in names.decode("utf-8", "surrogateescape").split("\0") if name]
 
 
 def _diff_trees(repository: Repository, *words: str) -> bytes:

@@ -1,8 +1,8 @@
-"""The ledger that git log is: which commit completed a story, whether it still counts, and the attempts that were kept.
+"""What git log says of stories: which commit completed one, whether it was reverted, and which attempts were kept.
 
-Only the trailers of commits are read, never their prose; the one exception is git's own sentence in the
-commit of a revert. It is for people who look back: no decision is taken from it. This is the one
-place that uses GitPython, and loads it only when something is asked.
+Only the trailers of commits are read, never their prose; the one exception is git's own sentence in the commit of a
+revert. It is for people who look back: no decision depends on it. This is the one place that uses GitPython, which is
+loaded when something is asked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REF = "%(objectname)%00%(refname)%00%(parent)%00%(committerdate:unix)%00%(conte
 
 @dataclass(frozen=True, slots=True)
 class StoryCommit:
-    """A story's commit; `at` is epoch seconds, `reverted_by` the commit that took it back, or ""."""
+    """A story's commit; `at` is epoch seconds, `reverted_by` the commit that reverted it, or ""."""
 
     story: str
     commit: str
@@ -40,9 +40,8 @@ class StoryCommit:
 class KeptAttempt:
     """An attempt that did not count, under its ref; `parent` is the green commit that it began from.
 
-    `number` is its own among all that are kept of the story, `counted_as` what it was counted as at the time: after a
-    redo that begins at 1 again. `at` is epoch seconds, `outcome` the agent protocol's word, `why` the failure, `files`
-    what it had changed.
+    `number` is unique in the story; `counted_as` begins at 1 again after a redo. `at` is epoch seconds, `outcome` the
+    agent protocol's word, `why` the failure, `files` what it changed.
     """
 
     ref: str
@@ -60,7 +59,7 @@ class KeptAttempt:
 def story_commits(repository: Repository, feature: str, tip: str) -> dict[str, StoryCommit]:
     """Story id -> the newest commit below `tip` that completed it: one that still counts before a reverted one."""
     undone: dict[str, str] = {}
-    found: dict[str, StoryCommit] = {}
+    newest: dict[str, StoryCommit] = {}
     for fields in _log(repository, feature, tip):
         commit, at, subject, story, attempt, run, cost, body = fields
         by = next((by for start, by in undone.items() if commit.startswith(start)), "")
@@ -69,46 +68,41 @@ def story_commits(repository: Repository, feature: str, tip: str) -> dict[str, S
         if story.startswith(f"{feature}/"):
             row = StoryCommit(story.removeprefix(f"{feature}/"), commit, int(at), subject, _count(attempt), run,
                          _dollars(cost), by)  # fmt: skip
-            known = found.get(row.story)
+            known = newest.get(row.story)
             if known is None or (known.reverted_by and not by):
-                found[row.story] = row
-    return found
+                newest[row.story] = row
+    return newest
 
 
-def commits_of(repository: Repository, feature: str, tip: str) -> dict[str, str]:
-    """Story id -> its commit, for those that still count."""
+def unreverted_commits(repository: Repository, feature: str, tip: str) -> dict[str, str]:
+    """Story id -> its commit, for those that were not reverted."""
     rows = story_commits(repository, feature, tip) if tip else {}
     return {story: one.commit for story, one in rows.items() if not one.reverted_by}
 
 
-def commit_named(repository: Repository, name: str) -> str:
-    """The id of the commit that a person calls so (a branch, a tag, `HEAD~2`), or ""."""
+def resolve_commit(repository: Repository, name: str) -> str:
+    """The id of the commit that a person names (a branch, a tag, `HEAD~2`), or ""."""
     try:
-        return repository.text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+        return repository.text("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except GitError:
         return ""
 
 
-def newest_commit_of(repository: Repository, story: str, tip: str) -> str:
-    """The newest commit below `tip` that completed `feature/story`, or ""."""
-    grep = f"--grep=^Ralphy-Story: {re.escape(story)}$"
-    return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--").strip() if tip else ""
+def commit_with_trailer(repository: Repository, trailer: str, value: str, tip: str) -> str:
+    """The newest commit below `tip` that has this trailer, such as `Ralphy-Story: login/US-001`, or ""."""
+    grep = f"--grep=^{trailer}: {re.escape(value)}$"
+    return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--") if tip else ""
 
 
-def commit_of_run(repository: Repository, run: str, tip: str) -> str:
-    """The commit below `tip` that an agent's run led to, or ""."""
-    grep = f"--grep=^Ralphy-Run: {re.escape(run)}$"
-    return repository.text("log", "-1", "--format=%H", "--extended-regexp", grep, tip, "--").strip()
-
-
-def landed_between(repository: Repository, base: str, tip: str) -> list[tuple[str, StoryCommit]]:
+def commits_between(repository: Repository, base: str, tip: str) -> list[tuple[str, StoryCommit]]:
     """(feature, commit) of every story that landed above `base` and up to `tip`, oldest first."""
-    found = []
+    commits = []
     for commit, at, subject, story, attempt, run, cost, _ in reversed(list(_log(repository, "", f"{base}..{tip}"))):
         feature, _, name = story.partition("/")
         if name:
-            found.append((feature, StoryCommit(name, commit, int(at), subject, _count(attempt), run, _dollars(cost))))
-    return found
+            commit_of_story = StoryCommit(name, commit, int(at), subject, _count(attempt), run, _dollars(cost))
+            commits.append((feature, commit_of_story))
+    return commits
 
 
 def _log(repository: Repository, feature: str, tip: str) -> Iterator[list[str]]:
@@ -128,14 +122,14 @@ def _dollars(text: str) -> float:
     return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else 0.0
 
 
-def kept(repository: Repository, feature: str, story: str = "") -> list[KeptAttempt]:
+def kept_attempts(repository: Repository, feature: str, story: str = "") -> list[KeptAttempt]:
     """The attempts that were kept, by story and number."""
     below = f"refs/ralphy/{feature}/{story}" if story else f"refs/ralphy/{feature}"
     out = _ask(repository, "for-each-ref", f"--format={_REF}", below)
     rows = [row for record in out.split("\x1e") if _number(row := record.lstrip("\n").split("\0"))]
     files = _changed_files(repository, [row[0] for row in rows])
-    found = [_kept(row, files.get(row[0], ())) for row in rows]
-    return sorted(found, key=lambda attempt: (attempt.story, attempt.number))
+    attempts = [_attempt(row, files.get(row[0], ())) for row in rows]
+    return sorted(attempts, key=lambda attempt: (attempt.story, attempt.number))
 
 
 def _number(row: Sequence[str]) -> int:
@@ -144,10 +138,10 @@ def _number(row: Sequence[str]) -> int:
     return _count(name.removeprefix("attempt-")) if name.startswith("attempt-") else 0
 
 
-def _kept(row: Sequence[str], files: tuple[str, ...]) -> KeptAttempt:
+def _attempt(row: Sequence[str], files: tuple[str, ...]) -> KeptAttempt:
     commit, ref, parent, at, subject, why = row[:6]
-    said, number = _COUNTED_AS.search(subject), _number(row)
-    counted_as = int(said[1]) if said else number
+    match, number = _COUNTED_AS.search(subject), _number(row)
+    counted_as = int(match[1]) if match else number
     return KeptAttempt(ref, ref.split("/")[3], number, counted_as, commit, parent.split(" ")[0], _count(at),
                        subject.rpartition(": ")[2], why.strip(), files)  # fmt: skip
 
@@ -158,38 +152,35 @@ def _changed_files(repository: Repository, commits: Sequence[str]) -> dict[str, 
         return {}
     out = _ask(repository, "log", "--no-walk=unsorted", "-z", "--format=%x1e%H", "--name-only", "--no-renames",
                "--no-ext-diff", "--no-textconv", *commits, "--")  # fmt: skip
-    found = {}
+    files = {}
     for record in out.split("\x1e")[1:]:
         commit, _, names = record.partition("\0")
-        found[commit.strip()] = tuple(name for name in names.lstrip("\n").split("\0") if name)
-    return found
+        files[commit.strip()] = tuple(name for name in names.lstrip("\n").split("\0") if name)
+    return files
 
 
-def one_kept(repository: Repository, feature: str, story: str, number: int | None) -> KeptAttempt:
-    """One attempt of a story, the newest if no number is given. Raises NotFound, naming those that there are."""
-    found = kept(repository, feature, story)
-    wanted = [attempt for attempt in found if number is None or attempt.number == number]
+def find_attempt(repository: Repository, feature: str, story: str, number: int | None) -> KeptAttempt:
+    """One attempt of a story, the newest if no number is given. Raises NotFound, which lists the numbers there are."""
+    attempts = kept_attempts(repository, feature, story)
+    wanted = [attempt for attempt in attempts if number is None or attempt.number == number]
     if wanted:
         return wanted[-1]
     which = f"attempt {number}" if number is not None else "attempt"
-    there = ", ".join(str(attempt.number) for attempt in found)
+    there = ", ".join(str(attempt.number) for attempt in attempts)
     raise NotFound(f"no {which} of {feature}/{story} exists",
                    hint=f"there are: {there}" if there else f"ralphy attempts list {feature}")  # fmt: skip
 
 
-def difference(repository: Repository, attempt: KeptAttempt) -> bytes:
-    """What the attempt changed, as a patch; nothing that the repository configures is run to make it."""
+def attempt_patch(repository: Repository, attempt: KeptAttempt) -> bytes:
+    """What the attempt changed, as a binary patch; no program that the repository configures makes it."""
     return repository.run("diff", "--no-ext-diff", "--no-textconv", "--binary", "--full-index",
                           attempt.parent, attempt.commit)  # fmt: skip
 
 
-def put_back(repository: Repository, attempt: KeptAttempt) -> None:
-    """Make the attempt's changes in the working tree, all or none of them.
-
-    Raises Conflict if what was committed since stands in their way.
-    """
+def apply_attempt(repository: Repository, attempt: KeptAttempt) -> None:
+    """Apply the attempt's changes to the working tree, all or none. Raises Conflict if they do not fit any more."""
     try:
-        repository.run("apply", "--whitespace=nowarn", stdin=difference(repository, attempt))
+        repository.run("apply", "--whitespace=nowarn", stdin=attempt_patch(repository, attempt))
     except GitError as error:
         why = next(iter(error.stderr.splitlines()), "")
         raise Conflict(f"attempt {attempt.number} of {attempt.story} does not apply to later commits: {why}",

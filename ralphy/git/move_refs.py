@@ -1,4 +1,4 @@
-"""The commit point of everything: refs are moved together, by one transaction of `git update-ref`."""
+"""The commit point of everything: one transaction of `git update-ref` moves all refs or none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ralphy.errors import BranchMoved, Conflict, DiskFull, EnvironmentProblem
-from ralphy.files.disk_space import is_disk_full, problem_said
+from ralphy.files.disk_space import disk_problem_in, is_disk_full
 from ralphy.files.notes import read_note, write_note
 from ralphy.git.commands import DURABLE, Repository, current_branch, resolve
 
@@ -29,7 +29,7 @@ _REFUSALS = (
 
 
 class RefMover:
-    """Moves refs by compare-and-swap; `moved` has where it put each of them last."""
+    """Moves refs by compare-and-swap; `moved` is ref -> the commit to which it was last moved."""
 
     def __init__(self, repository: Repository) -> None:
         self.moved: dict[str, str] = {}
@@ -45,27 +45,27 @@ class RefMover:
         moves = list(updates)
         self.moved |= {ref: new for ref, new, _ in moves}
         try:
-            code, said = self._asked(moves)
-            if code < 0 and not self._is_done(moves):  # somebody ended that git: another one is asked
-                code, said = self._asked(moves)
+            code, stderr = self._update_refs(moves)
+            if code < 0 and not self._is_done(moves):  # somebody ended that git: try again
+                code, stderr = self._update_refs(moves)
         finally:
             self._note.unlink(missing_ok=True)
         if code and not (code < 0 and self._is_done(moves)):
-            raise _refusal(said, self._repository)
+            raise _refusal(stderr, self._repository)
 
     def _is_done(self, moves: Moves) -> bool:
         return all(resolve(self._repository, ref) == new for ref, new, _ in moves)
 
-    def _asked(self, moves: Moves) -> tuple[int, str]:
-        """(exit code, stderr) of a git whose locks are known, should it be killed together with Ralphy."""
+    def _update_refs(self, moves: Moves) -> tuple[int, str]:
+        """(exit code, stderr) of a git whose locks are noted, in case it is killed together with Ralphy."""
         zero = self._repository.null_oid
         rows = "".join(f"update {ref} {new} {old or zero}\n" for ref, new, old in moves)
         _remove_dead_locks(self._repository, self._note)
         self._note.parent.mkdir(parents=True, exist_ok=True)
         with self._repository.start(*DURABLE, *_PATIENT, "update-ref", "--stdin", "-m", "ralphy") as process:
             write_note(self._note, {"pid": process.pid, "refs": [ref for ref, _, _ in moves]}, durable=False)
-            _, said = process.communicate(rows.encode())
-        return process.returncode, said.decode("utf-8", "replace").strip()
+            _, stderr = process.communicate(rows.encode())
+        return process.returncode, stderr.decode("utf-8", "replace").strip()
 
 
 def _remove_dead_locks(repository: Repository, note: Path) -> None:
@@ -86,14 +86,14 @@ def _remove_dead_locks(repository: Repository, note: Path) -> None:
     note.unlink(missing_ok=True)
 
 
-def _refusal(said: str, repository: Repository) -> Conflict | EnvironmentProblem:
-    problem = problem_said(said, "")
+def _refusal(stderr: str, repository: Repository) -> Conflict | EnvironmentProblem:
+    problem = disk_problem_in(stderr, "")
     if problem:
         return problem
-    if _CUT_SHORT in said:
+    if _CUT_SHORT in stderr:
         is_full = is_disk_full([repository.common_dir])
-        return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{said}")
+        return (DiskFull if is_full else EnvironmentProblem)(f"{'the disk is full: ' if is_full else ''}{stderr}")
     for part, what, hint in _REFUSALS:
-        if part in said:
-            return BranchMoved(what, hint=hint) if what == _MOVED else Conflict(f"{what}: {said}", hint=hint)
-    return EnvironmentProblem(f"git cannot move the branch: {said or 'it ended without a message'}", hint="git fsck")
+        if part in stderr:
+            return BranchMoved(what, hint=hint) if what == _MOVED else Conflict(f"{what}: {stderr}", hint=hint)
+    return EnvironmentProblem(f"git cannot move the branch: {stderr or 'it ended without a message'}", hint="git fsck")

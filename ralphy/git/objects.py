@@ -50,10 +50,10 @@ class Objects:
 
         Raises EnvironmentProblem for one that is damaged.
         """
-        found = self._repository.reader.contents(name)
-        if found is None:
+        contents = self._repository.reader.contents(name)
+        if contents is None:
             return None
-        oid, kind, data = found
+        oid, kind, data = contents
         if self._id_of(kind, data) != oid:  # git itself does not look
             raise EnvironmentProblem(f"the object {oid} does not match its id", hint="git fsck")
         return data
@@ -131,7 +131,7 @@ class Objects:
         return dict(zip(files, self._stored(out), strict=True))
 
     def _stored(self, out: bytes) -> list[str]:
-        """The ids that git printed. What somebody had put there before under one of them is not taken for it."""
+        """The ids that git printed, each object read again: another one may have been there under its id."""
         oids = out.decode().split()
         for oid in oids:
             self.read(oid)
@@ -150,11 +150,11 @@ class Objects:
             git.run("update-index", "-z", "--index-info", stdin="".join(rows).encode(*_AS_BYTES), index=index)
             oid = git.run(*DURABLE, "write-tree", index=index).decode().strip()
         for path in changes:
-            self.at(oid, path)  # not what somebody had put there before under the id of a tree
+            self.at(oid, path)  # another tree may have been there under its id
         return oid
 
     def id_without(self, tree: str, path: str) -> str:
-        """The id that `tree` would have without `path`. Nothing is stored: who only looks at a repository asks, too."""
+        """The id that `tree` would have without `path`. Nothing is stored: commands that only read ask for it, too."""
         return self._without(tree, path) or self._id_of("tree", b"")
 
     def _without(self, tree: str, path: str) -> str:

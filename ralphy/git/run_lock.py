@@ -1,4 +1,4 @@
-"""One owner per checkout: a flock on a file that stays; what stands in it only tells who holds it."""
+"""One owner per checkout: a flock on a file that stays; its content only says who holds it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ import orjson
 from ralphy.errors import Conflict
 from ralphy.files.file_lock import is_taken
 
-_TRIES = 4  # somebody who only looks (`holder`) has it for microseconds: that is waited out
+_TRIES = 4  # `holder` has the lock for microseconds
 
-
-# A Ralphy that comes to every feature in its turn.
+# The purposes of a Ralphy that works on every feature in turn.
 EVERY_FEATURE = ("watch", "loop")
 
 
@@ -33,17 +32,17 @@ def purpose_of(feature: str) -> str:
     return f"feature {feature}"
 
 
-class Held(Conflict):
-    """Another Ralphy holds the lock; `purpose` is what it says that it does."""
+class LockBusy(Conflict):
+    """Another Ralphy holds the lock; `purpose` is what it works on."""
 
     def __init__(self, holder: Mapping[str, object]) -> None:
-        super().__init__(f"Ralphy is already running here: {_shown(holder)}",
+        super().__init__(f"Ralphy is already running here: {_described(holder)}",
                          hint="wait for it, or stop it with: ralphy abort")  # fmt: skip
         self.purpose = str(holder.get("purpose") or "")
 
 
 class Lock:
-    """Held from `with` to its end, and given back by the kernel if the owner dies."""
+    """Held within `with`; the kernel releases it if the owner dies."""
 
     def __init__(self, path: Path, purpose: str) -> None:
         self._path = path
@@ -51,12 +50,12 @@ class Lock:
         self._descriptor = -1
 
     def __enter__(self) -> Lock:
-        """Take the lock; raises Held if there is a holder."""
+        """Take the lock; raises LockBusy if there is a holder."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if not is_taken(descriptor, _TRIES):
             os.close(descriptor)
-            raise Held(holder(self._path))
+            raise LockBusy(holder(self._path))
         note = {
             "pid": os.getpid(),
             "host": socket.gethostname(),
@@ -76,7 +75,7 @@ class Lock:
 
 
 def holder(path: Path) -> dict[str, object]:
-    """Who says that they hold the lock; {} if nobody holds it now."""
+    """The note of the process that holds the lock (pid, host, since, purpose); {} if nobody holds it."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -94,7 +93,7 @@ def holder(path: Path) -> dict[str, object]:
     return {}
 
 
-def _shown(note: Mapping[str, object]) -> str:
+def _described(note: Mapping[str, object]) -> str:
     since = note.get("since")
     at = time.strftime("%H:%M:%S", time.localtime(since)) if isinstance(since, (int, float)) else "?"
     return f"pid {note.get('pid', '?')} on {note.get('host', '?')} since {at} ({note.get('purpose', '?')})"

@@ -32,7 +32,7 @@ _NOISE = re.compile(r"^(error: gpg failed to sign|fatal: failed to write commit|
 
 @dataclass(frozen=True, slots=True)
 class CommitText:
-    """What a commit says, beside its tree: `who` (`Name <address>`) made it `at` that second."""
+    """A commit but for its tree: `who` is `Name <address>`, `at` epoch seconds."""
 
     parents: Sequence[str]
     who: str
@@ -41,7 +41,7 @@ class CommitText:
 
     @property
     def data(self) -> bytes:
-        """The message as git takes it. What checks print may hold a NUL, which git refuses."""
+        """The message as bytes for git, which refuses a NUL: the output of a check may hold one."""
         return self.message.replace("\0", "").encode("utf-8", "replace")
 
 
@@ -52,7 +52,7 @@ def signs_commits(repository: Repository) -> bool:
 
 def write_commit(repository: Repository, tree: str, text: CommitText) -> str:
     """Make a commit of a tree, and give its id."""
-    words = (*_OPTIONS, *_words(tree, text))
+    words = (*_OPTIONS, *_arguments(tree, text))
     return repository.run(*words, stdin=text.data, env=_variables(text)).decode().strip()
 
 
@@ -77,24 +77,24 @@ def format_of(repository: Repository) -> str:
 def _sign(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str]) -> str:
     env = {**repository.env, **_variables(text), **more, "SSH_ASKPASS_REQUIRE": "never"}
     with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
-        words = (*_OPTIONS, *_asking_nobody(repository, Path(folder)), *_words(tree, text), "-S")
-        return _answer(repository, words, env, text.data, Path(folder) / _LOG)
+        words = (*_OPTIONS, *_gpg_without_prompt(repository, Path(folder)), *_arguments(tree, text), "-S")
+        return _run_bounded(repository, words, env, text.data, Path(folder) / _LOG)
 
 
-def _words(tree: str, text: CommitText) -> tuple[str, ...]:
+def _arguments(tree: str, text: CommitText) -> tuple[str, ...]:
     return ("commit-tree", tree, *(word for parent in text.parents for word in ("-p", parent)), "-F", "-")
 
 
 def _variables(text: CommitText) -> dict[str, str]:
-    """Who made it, and when, as variables of git."""
+    """Git's variables for the author, the committer and their dates."""
     name, _, address = text.who.rpartition(" <")
     return {f"GIT_{role}_{field}": value for role in ("AUTHOR", "COMMITTER")
             for field, value in (("NAME", name), ("EMAIL", address.rstrip(">")), ("DATE", f"@{text.at} +0000"))
             }  # fmt: skip
 
 
-def _asking_nobody(repository: Repository, folder: Path) -> tuple[str, ...]:
-    """The setting by which git runs gpg (or gpgsm) so that it fails where it would ask for a passphrase."""
+def _gpg_without_prompt(repository: Repository, folder: Path) -> tuple[str, ...]:
+    """Options that make git run gpg (or gpgsm) in a way that fails instead of asking for a passphrase."""
     kind = format_of(repository)
     program = _PROGRAMS.get(kind, kind)
     for setting in ("gpg.program", "gpg.openpgp.program") if kind == "openpgp" else (f"gpg.{kind}.program",):
@@ -109,8 +109,8 @@ def _asking_nobody(repository: Repository, folder: Path) -> tuple[str, ...]:
     return "-c", f"gpg.{kind}.program={script}"
 
 
-def _answer(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
-    """What git says, which has no terminal and only so much time; `log` has what gpg says."""
+def _run_bounded(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
+    """The output of a git without a terminal, within half a minute; gpg writes to `log`."""
     argv = (repository.program, *repository.options, *words)
     try:
         done = run_bounded(argv, cwd=repository.root, env=env, timeout_s=_LONGEST_S, stdin=stdin)
@@ -121,8 +121,8 @@ def _answer(repository: Repository, words: Sequence[str], env: Mapping[str, str]
     trouble = failure(["commit-tree", "-S"], done.returncode, done.stderr, str(repository.root))
     if isinstance(trouble, DiskFull):
         raise trouble
-    told = (done.stderr + (read_regular(log) or b"")).decode("utf-8", "replace").splitlines()
-    lines = dict.fromkeys(_STAMP.sub("", line) for line in told if not _NOISE.match(line))
+    stderr = (done.stderr + (read_regular(log) or b"")).decode("utf-8", "replace").splitlines()
+    lines = dict.fromkeys(_STAMP.sub("", line) for line in stderr if not _NOISE.match(line))
     raise _not_signed(repository, "; ".join(list(lines)[:3]))
 
 

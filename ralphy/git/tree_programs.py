@@ -19,7 +19,7 @@ from ralphy.processes import program_paths
 if TYPE_CHECKING:
     from ralphy.git.commands import Repository
 
-ASKED = (
+SETTINGS = (
     r"^(filter\..*\.(clean|smudge|process)|credential\.(.*\.)?helper|core\.(sshcommand|askpass|gitproxy)"
     r"|gpg\.(.*\.)?(program|defaultkeycommand))$"
 )
@@ -32,18 +32,18 @@ _BREAKS = re.compile(r"[\s;&|<>(){}'\"`]+")
 _OFF = ("clean=", "smudge=", "process=", "required=false")
 
 
-def in_the_tree(rows: bytes, root: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Setting -> command of those that run a file of the checkout; `rows` are of `git config -z --get-regexp`."""
-    found = {}
+def settings_in_tree(rows: bytes, root: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Setting -> command, where it runs a file of the checkout; `rows` come from `git config -z --get-regexp`."""
+    commands = {}
     for row in filter(None, rows.split(b"\0")):
         name, _, command = os.fsdecode(row).partition("\n")
         if _runs_in(name, command, root, env):
-            found[name] = command
-    return found
+            commands[name] = command
+    return commands
 
 
-def in_environment(root: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> command of those by which git would run a file of the checkout."""
+def variables_in_tree(root: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Variable -> command, where git would run a file of the checkout by it."""
     named = {name: env[name] for name in _VARIABLES if env.get(name)}
     return {name: command for name, command in named.items() if _runs_in(name, command, root, env)}
 
@@ -54,7 +54,7 @@ def _runs_in(name: str, command: str, root: Path, env: Mapping[str, str]) -> boo
 
 def require_programs_outside(repository: Repository) -> None:
     """Raises EnvironmentProblem where git would run a program that an agent can change."""
-    for name, command in repository.in_the_tree.items():
+    for name, command in repository.programs_in_tree.items():
         raise EnvironmentProblem(
             f"git runs a program from the working tree: {name} is {command!r}. An agent can change it, "
             "and Ralphy's own git would run it outside the sandbox",
@@ -64,14 +64,16 @@ def require_programs_outside(repository: Repository) -> None:
 
 
 def switched_off(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Options of git by which those filters do nothing; what else is named is needed for a push alone."""
+    """Options that switch those filters off; the other programs are only needed for a push."""
     filters = dict.fromkeys(name.rpartition(".")[0] for name in settings if name.startswith("filter."))
     return tuple(word for name in filters for off in _OFF for word in ("-c", f"{name}.{off}"))
 
 
 def _words(name: str, command: str, root: Path, env: Mapping[str, str]) -> Iterator[str]:
-    """The words of a command as a shell would run it, those in quotes or behind `;` and `|` too, without options and
-    what git puts in; none of a credential helper of git's own."""
+    """The words of a command as a shell would run it, those in quotes or behind `;` and `|` too.
+
+    Options and what git fills in (`%f`) are left out; a credential helper of git's own has none.
+    """
     if name.startswith("credential.") and not command.startswith(("!", "/", "~")):
         return
     line = _HERE.sub(lambda _: str(root), _HOME.sub(lambda _: env.get("HOME") or "~", command.removeprefix("!")))
@@ -90,5 +92,5 @@ def _is_in(word: str, is_program: bool, root: Path, env: Mapping[str, str]) -> b
         return is_program or word.startswith("./") or os.path.lexists(place)
     if not is_program:
         return (root / word).is_file()
-    found = program_paths.find(word, env) or ""
-    return any(program_paths.lies_in(at, str(root)) for at in (found, os.path.realpath(found)) if found)
+    path = program_paths.find(word, env) or ""
+    return any(program_paths.lies_in(at, str(root)) for at in (path, os.path.realpath(path)) if path)

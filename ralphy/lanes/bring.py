@@ -21,7 +21,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ralphy.errors import DiskFull
-from ralphy.files.disk_space import problem_said
+from ralphy.files.disk_space import disk_problem_in
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.tree_walk import remove, size_of, walk
 from ralphy.git.commands import require_plain_rules
@@ -207,7 +207,7 @@ def _copy(source: Path, copy: Path, tree: Path, env: Mapping[str, str]) -> str:
     if not done.returncode:
         return ""
     said = done.stderr.decode("utf-8", "replace").strip() or f"cp ended with {done.returncode}"
-    if isinstance(problem := problem_said(said, str(copy)), DiskFull):
+    if isinstance(problem := disk_problem_in(said, str(copy)), DiskFull):
         raise problem
     return said.partition("\n")[0]
 

@@ -87,7 +87,7 @@ def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) 
 
 def _without_tree_programs(rows: Sequence[tuple[str, str]], repository: Repository) -> Iterator[tuple[str, str]]:
     """A filter whose program an agent could change does nothing, as for all of Ralphy's own Git."""
-    off = {name.rpartition(".")[0] for name in repository.in_the_tree if name.startswith("filter.")}
+    off = {name.rpartition(".")[0] for name in repository.programs_in_tree if name.startswith("filter.")}
     return ((name, value) for name, value in rows if name.rpartition(".")[0] not in off)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.disk_space import problem_said
+from ralphy.files.disk_space import disk_problem_in
 from ralphy.files.memory_file import sealed
 from ralphy.files.read import read_regular
 from ralphy.git.commands import SAFE, Repository, failure
@@ -184,7 +184,7 @@ class GitInside:
         if done.returncode:
             why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
             what = f"the lane cannot be used: {why}"
-            raise problem_said(why, str(self.home)) or LaneProblem(what, where=str(self.home))
+            raise disk_problem_in(why, str(self.home)) or LaneProblem(what, where=str(self.home))
         return done.stdout.decode().strip()
 
     def _env(self) -> dict[str, str]:

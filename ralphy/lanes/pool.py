@@ -15,7 +15,7 @@ from ralphy.files.notes import read_note
 from ralphy.files.tree_walk import children, remove, size_of
 from ralphy.git.commands import Repository
 from ralphy.git.objects import Objects
-from ralphy.git.run_lock import Held, Lock, holder
+from ralphy.git.run_lock import Lock, LockBusy, holder
 from ralphy.lanes.git_folder import PersonGit, read_person
 from ralphy.lanes.lane import CLEAN, Lane
 from ralphy.lanes.lane_sandbox import LaneSandbox
@@ -69,11 +69,11 @@ class Pool:
         return read_person(self._repository)
 
     def agent(self, slot: int = 1) -> Lane:
-        """The lane of an agent, taken by this process. Held if another one uses it."""
+        """The lane of an agent, taken by this process. LockBusy if another one uses it."""
         return self._lane(str(slot))
 
     def clean(self) -> Lane:
-        """The lane of the checks, which no agent ever enters. Held if another process uses it."""
+        """The lane of the checks, which no agent ever enters. LockBusy if another process uses it."""
         return self._lane(CLEAN)
 
     def sandbox(self, view: View | None = None, machine: Machine | None = None) -> LaneSandbox | None:
@@ -99,7 +99,7 @@ class Pool:
         for name in sorted(names, key=lambda name: name == CACHES):
             if name not in homes or (name == CACHES and self._user_of_any()):
                 continue
-            with suppress(Held), ExitStack() as until_gone:
+            with suppress(LockBusy), ExitStack() as until_gone:
                 held = self._held.pop(name, None)
                 until_gone.push(held[1] if held else self._locked(name))
                 before = size_of(homes[name])
@@ -120,7 +120,7 @@ class Pool:
         return next((pid for lock in locks if (pid := holder(lock).get("pid"))), None)
 
     def _locked(self, name: str) -> Lock:
-        """The lock of a lane, taken. Held if another process has it."""
+        """The lock of a lane, taken. LockBusy if another process has it."""
         return Lock(self._lock(name), f"lane {name}").__enter__()
 
     def _lock(self, name: str) -> Path:

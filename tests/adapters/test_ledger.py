@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.git.commands import Repository, discover
-from ralphy.git.ledger import difference, kept, one_kept, story_commits
+from ralphy.git.ledger import attempt_patch, find_attempt, kept_attempts, story_commits
 from tests.conftest import RunGit
 
 
@@ -75,7 +75,7 @@ def test_stories_of_others_and_a_trailer_in_the_middle_of_a_message_are_not_ours
     git("commit", "--quiet", "--allow-empty", "-m", "chore: talk\n\nRalphy-Story: login/US-001\n\nis how it looks.")
     assert story_commits(repository, "login", "HEAD") == {}
     land.attempt("US-0011", 1, "BROKEN = 1\n")
-    assert kept(repository, "login", "US-001") == []
+    assert kept_attempts(repository, "login", "US-001") == []
 
 
 def test_the_difference_runs_nothing_of_the_repositorys(
@@ -87,7 +87,7 @@ def test_the_difference_runs_nothing_of_the_repositorys(
     (git_repo / ".git" / "info").mkdir(exist_ok=True)
     (git_repo / ".git" / "info" / "attributes").write_text("*.py diff=trap\n")
     land.attempt("US-001", 1, "BROKEN = 1\n")
-    patch = difference(repository, one_kept(repository, "login", "US-001", 1))
+    patch = attempt_patch(repository, find_attempt(repository, "login", "US-001", 1))
     assert b"+BROKEN = 1\n" in patch
     assert b"diff --git a/calc.py b/calc.py" in patch
     assert not trap.exists()

@@ -37,7 +37,7 @@ ASSEMBLED = ("ralphy reject", "ralphy why")  # the feature's name comes behind t
 READS = ("status", "why", "report", "story list", "story show", "plan", "validate", "config show", "lanes", "help",
          "audit", "attempts list", "notify")  # fmt: skip
 # The same for Git's commands: what is not printed as one, what a value is, and what comes before a command.
-NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py", "git/ledger.py:212",
+NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py", "git/ledger.py:207",
             "git/tree_programs.py:29", "engine/feature/checkout_sync.py:273")  # fmt: skip
 _BRANCH, _KEPT, _PRD = "ralph/csv", "refs/ralphy/csv/US-001/attempt-1", "docs/features/csv/prd.json"
 GIT_EXACT = {

@@ -166,6 +166,6 @@ def test_a_signer_in_the_working_tree_is_never_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"))
     set_up(project, commit_gpgSign="true", gpg_program="./sign")
     repository = commands.discover(project.repo, project.env)
-    assert repository.in_the_tree == {"gpg.program": "./sign"}
+    assert repository.programs_in_tree == {"gpg.program": "./sign"}
     with pytest.raises(EnvironmentProblem, match="runs a program from the working tree"):
         project.loop()

@@ -16,7 +16,7 @@ import pytest
 
 from ralphy.engine.prove import prove
 from ralphy.errors import EnvironmentProblem, ExitCode
-from ralphy.git.ledger import landed_between
+from ralphy.git.ledger import commits_between
 from tests.engine.building import Act, Project, open_feature, reports, story
 from tests.engine.pytested import CALC, UNITTEST, cases, pytested, unittested
 
@@ -112,7 +112,7 @@ def test_a_visible_night(tmp_path: Path) -> None:
 
     project.switch()
     with open_feature(project.repo, project.path, project.env) as w:
-        landed = [one for _, one in landed_between(w.repository, project.git("rev-parse", "main"), project.tip)][:1]
+        landed = [one for _, one in commits_between(w.repository, project.git("rev-parse", "main"), project.tip)][:1]
         assert [proof.failure for proof in prove(w, landed)] == [""]
     project.write("ACCEPTANCE.md", DOCUMENT.replace("3), 18)", "3), 19)"))
     project.git("commit", "--quiet", "--all", "-m", "test: it asks for more")

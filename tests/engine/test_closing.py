@@ -120,13 +120,13 @@ def test_starting_over_begins_with_new_lanes(done: Project) -> None:
 
 def test_a_lane_that_is_removed_while_it_is_used_has_one_user_still(done: Project) -> None:
     from ralphy.git.commands import discover
-    from ralphy.git.run_lock import Held
+    from ralphy.git.run_lock import LockBusy
     from ralphy.lanes.pool import Pool
 
     first, other = (Pool(discover(done.repo), lanes_of(done).parent, None, "moderate") for _ in range(2))
     first.agent()
     shutil.rmtree(lanes_of(done))
-    with pytest.raises(Held):
+    with pytest.raises(LockBusy):
         other.agent()
     first.close()
     assert other.agent().name == "1"

@@ -11,7 +11,7 @@ import pytest
 
 from ralphy.config.fields import nodes
 from ralphy.git.commands import discover
-from ralphy.git.run_lock import Held
+from ralphy.git.run_lock import LockBusy
 from ralphy.lanes.pool import Pool
 
 
@@ -24,7 +24,7 @@ def test_a_lane_has_one_user_at_a_time(pool: Pool, git_repo: Path, tmp_path: Pat
     lane = pool.agent()
     assert pool.agent() is lane
     other = Pool(discover(git_repo), tmp_path / "lanes", None, "moderate")
-    with pytest.raises(Held):
+    with pytest.raises(LockBusy):
         other.agent()
     assert other.agent(2).name == "2"
     assert other.clean().name == "clean-1"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
-from ralphy.git.tree_programs import in_environment, in_the_tree, switched_off
+from ralphy.git.tree_programs import settings_in_tree, switched_off, variables_in_tree
 from tests.engine.building import Project, build, story, works
 
 
@@ -74,11 +74,11 @@ def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -
     outside = ["git-lfs clean -- %f", "clean", f"{tools}/clean --x", "sed s/a/b/", "python3 -m nbstripout", "cat",
                "~/bin/f.sh", "../other/f.sh", "sh -c 'sed s/x/./g; cat'", "$HOME/code/repo2/f.sh"]  # fmt: skip
     for command in (*inside, *outside):
-        is_inside = bool(in_the_tree(f"filter.x.clean\n{command}\0".encode(), root, env))
+        is_inside = bool(settings_in_tree(f"filter.x.clean\n{command}\0".encode(), root, env))
         assert is_inside is (command in inside), command
     rows = (b"credential.helper\nstore\0credential.https://x.helper\n!tools/f.sh\0core.sshcommand\nssh -i key\0"
             b"credential.helper\n!f() { tools/f.sh get; }; f\0")  # fmt: skip
-    assert list(in_the_tree(rows, root, env)) == ["credential.https://x.helper", "credential.helper"]
+    assert list(settings_in_tree(rows, root, env)) == ["credential.https://x.helper", "credential.helper"]
     assert switched_off({"filter.a.b.clean": "x", "filter.a.b.smudge": "x"})[1] == "filter.a.b.clean="
     named = {"GIT_SSH_COMMAND": "ssh -F x", "GIT_ASKPASS": "tools/f.sh", "GIT_EXEC_PATH": f"{root}/libexec"}
-    assert set(in_environment(root, {**env, **named})) == {"GIT_ASKPASS", "GIT_EXEC_PATH"}
+    assert set(variables_in_tree(root, {**env, **named})) == {"GIT_ASKPASS", "GIT_EXEC_PATH"}

@@ -24,7 +24,7 @@ from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, RalphyError
 from ralphy.files.read import read_text
-from ralphy.git.run_lock import Held, Lock, covers, purpose_of
+from ralphy.git.run_lock import Lock, LockBusy, covers, purpose_of
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.decision import Halt, Rest, Wait
 from ralphy.pipeline.events import Decided, Event, Listener
@@ -128,11 +128,11 @@ class Runner:
         """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
         try:
             yield
-        except Held as held:
-            own = [feature.name for feature in open_features(self._call) if covers(held.purpose, feature.name)]
+        except LockBusy as busy:
+            own = [feature.name for feature in open_features(self._call) if covers(busy.purpose, feature.name)]
             waiting = (value for name in own if at_gate(value := standing(self._call, name)))
             if first := next(waiting, None):
-                held.hint = f"{first['feature']} waits for you: {command_of(first)}; or stop it with: ralphy abort"
+                busy.hint = f"{first['feature']} waits for you: {command_of(first)}; or stop it with: ralphy abort"
             raise
 
     def _warn_of_prd(self, w: Workspace) -> None:

@@ -8,7 +8,7 @@ from ralphy.cli.options import Invocation
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
-from ralphy.git.run_lock import Held
+from ralphy.git.run_lock import LockBusy
 from ralphy.pipeline.story_changes import Changed, StoryChange
 
 Say = Callable[[Workspace, Changed], None]
@@ -25,7 +25,7 @@ def change_stories(
             new = plan(s, change)
             keep(w, s, new)
             say(w, new)
-    except Held as held:
-        held.hint = _MEANWHILE
+    except LockBusy as busy:
+        busy.hint = _MEANWHILE
         raise
     return ExitCode.DONE

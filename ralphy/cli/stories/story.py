@@ -116,7 +116,7 @@ def _show(call: Invocation, feature: str | None, story_id: str, *, is_one: bool)
         prd, name = with_parts(s.prd), s.feature
         story = find_story(prd, story_id, name)
         commit = ledger.story_commits(w.repository, name, s.tree.head).get(story.id)
-        attempts = ledger.kept(w.repository, name, story.id)
+        attempts = ledger.kept_attempts(w.repository, name, story.id)
     status = shown_status(prd)[story.id]
     heading = [] if is_one else [f"{name}:"]
     lines = [*heading, *_described(prd, story, status, commit, attempts)]

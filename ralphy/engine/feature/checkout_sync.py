@@ -185,8 +185,8 @@ def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
 def _why_not_now(repository: Repository) -> str:
     if operation := git.operation_in_progress(repository):
         return f"{operation} is in progress: finish or abort it"
-    if repository.in_the_tree:
-        return f"{next(iter(repository.in_the_tree))} runs a program of the checkout: git reset --hard"
+    if repository.programs_in_tree:
+        return f"{next(iter(repository.programs_in_tree))} runs a program of the checkout: git reset --hard"
     lock = repository.git_dir / "index.lock"
     return f"{lock} is held: remove it if Git does not run there any more" if lock.exists() else ""
 

@@ -47,7 +47,7 @@ from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.atomic import replace_file
 from ralphy.files.notes import read_note
 from ralphy.git import commands as git
-from ralphy.git.ledger import commit_of_run
+from ralphy.git.ledger import commit_with_trailer
 from ralphy.git.objects import Entry
 from ralphy.git.signing import CommitText, sign_commit, write_commit
 from ralphy.pipeline.events import Landed
@@ -100,7 +100,7 @@ def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
     """progress.txt, if the entry of the story that landed last can name its commit now."""
     before = documents.text(w, _LOG, new.parent)
     run = progress.run_without_commit(before)
-    commit = commit_of_run(w.repository, run, new.parent) if run else ""
+    commit = commit_with_trailer(w.repository, "Ralphy-Run", run, new.parent) if run else ""
     if not commit:
         return {}
     log = (new.files.get(_LOG) or b"").decode() or before

@@ -95,7 +95,7 @@ def _tracked(w: Workspace, start: str) -> str:
 
 def _begun_here(w: Workspace) -> str:
     """The operation in this checkout, from which the documents of a new feature are read, that a person has begun."""
-    operation = git.begun_by_person(w.repository)
+    operation = git.operation_or_bisect(w.repository)
     return f"{operation} in {w.repository.root}" if operation else ""
 
 

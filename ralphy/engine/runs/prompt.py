@@ -10,7 +10,7 @@ from ralphy.engine.feature import documents
 from ralphy.engine.runs.unfinished_documents import UNFINISHED
 from ralphy.engine.verify.acceptance import acceptance_of
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.git.ledger import commits_of
+from ralphy.git.ledger import unreverted_commits
 from ralphy.pipeline.acceptance import dropped_of
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Prd, Snapshot, Story
@@ -128,7 +128,7 @@ def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, o
 
 def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str, object]:
     room = int(TEXTS["tasks_content"][1] * share)
-    commits = commits_of(w.repository, w.feature.name, s.tree.head)
+    commits = unreverted_commits(w.repository, w.feature.name, s.tree.head)
     now = round_of(s)
     prd = with_parts(s.prd, w.session.parts)
     return {

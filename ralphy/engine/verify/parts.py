@@ -20,7 +20,7 @@ from ralphy.engine.lane_use.trial import patience_s, tried, words_for
 from ralphy.engine.verify.case import Change, changes_of, checks_with_tests
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.commands import diff_of
-from ralphy.git.ledger import newest_commit_of
+from ralphy.git.ledger import commit_with_trailer
 from ralphy.git.objects import Entry
 from ralphy.pipeline.decision import ProveParts
 from ralphy.pipeline.model import Snapshot, Story
@@ -59,7 +59,7 @@ def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
     """None if the story's commit is not there, or has other code than what was verified; all of them untried where
     `setup` would have to run again."""
     evidence = mapping_of(story.raw.get("evidence"))
-    commit = newest_commit_of(w.repository, f"{w.feature.name}/{story.id}", tip_of(w))
+    commit = commit_with_trailer(w.repository, "Ralphy-Story", f"{w.feature.name}/{story.id}", tip_of(w))
     candidate = candidate_of(w, commit) if commit else None
     if not candidate or digest_of(file_changes(w, candidate.green, candidate.tree)) != evidence.get("change"):
         return
