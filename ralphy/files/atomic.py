@@ -29,7 +29,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:
-    """Put `data` into a temporary file, and give its path: to be moved in the place of `path`."""
+    """Write `data` to a temporary file beside `path`, to be moved there; returns its path."""
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         with os.fdopen(_new_file(temporary), "wb") as file:
@@ -49,7 +49,7 @@ def _given_up(error: OSError, path: Path, temporary: Path) -> EnvironmentProblem
 
 
 def _new_file(path: Path) -> int:
-    """Open it for writing; what is there is of a process that died, or was put there to be written through."""
+    """Create the file for writing. One that exists was left by a dead process, or is a link that somebody planted."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o644)
@@ -61,7 +61,7 @@ def _new_file(path: Path) -> int:
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that git shows on no branch: it holds a .gitignore of its own, as the one above goes with its branch."""
+    """Make a folder that git ignores on every branch, by a .gitignore of its own; returns it."""
     path.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError), (path / ".gitignore").open("x") as ignore:
         ignore.write("*\n")
@@ -69,7 +69,7 @@ def private_folder(path: Path) -> Path:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Take away what a kill in the middle of `replace_file` left: never read, never committed."""
+    """Remove the temporary files that a kill in the middle of `replace_file` left in a folder."""
     for path in (folder / name for name in names_in(folder) if _TEMPORARY.fullmatch(name)):
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Files without a name: handed to a program by their descriptor, and changed by nobody."""
+"""Files without a name: a program gets their descriptor, and nobody can change them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import IO
 def sealed(data: bytes) -> Iterator[int]:
     """A descriptor from which these bytes are read.
 
-    On Linux they are in memory, and who opens that for writing, by way of /proc say, is refused. Elsewhere they are
-    in a temporary file, to which the same user can write.
+    On Linux they are in memory, and cannot be opened for writing, by way of /proc either. Elsewhere they are in a
+    temporary file, to which the same user can write.
     """
     if sys.platform == "linux":
         held: IO[bytes] = os.fdopen(os.memfd_create("ralphy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "w+b")

@@ -1,4 +1,4 @@
-"""Ralphy's own small records: a JSON object in a file. One that is gone, torn or written by others says nothing."""
+"""Ralphy's own small records: a JSON object in a file. One that is missing or damaged counts as empty."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def read_note(path: Path, most: int = 32 * 1024 * 1024) -> dict[str, Any]:
 
 
 def write_note(path: Path, note: Mapping[str, Any], *, durable: bool = True) -> None:
-    """Replace the file by one with this object, unless it has that already."""
+    """Replace the file by one with this object, unless it holds it already."""
     if read_note(path) != note:
         replace_file(path, json.dumps(note, separators=(",", ":")).encode(), durable=durable)

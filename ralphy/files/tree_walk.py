@@ -1,7 +1,7 @@
-"""Walk and remove folders that an agent could write: no link is followed, no depth or length of a path is too much.
+"""Walk and remove folders that an agent could write: no link is followed, and no path is too deep or too long.
 
-Both go by descriptors of folders and hold two of them at a time, so neither a folder that becomes a link meanwhile nor
-thousands of nested ones lead anywhere else. `os.walk` and `shutil.rmtree` recurse, and fail beyond a thousand.
+Both hold descriptors of two folders at a time: a folder that becomes a link meanwhile leads nowhere, and the number of
+open files is bounded. `os.walk` and `shutil.rmtree` recurse, and fail beyond a thousand levels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Identity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """Something in a tree: its path relative to the top, with slashes, and what `lstat` says of it."""
+    """A file, folder or link in a tree: its path relative to the top, with slashes, and its `lstat`."""
 
     path: str
     stat: os.stat_result
@@ -37,17 +37,17 @@ class TreeEntry:
 def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> Iterator[TreeEntry]:
     """Everything below a folder, in no order; folders whose relative path is `skipped` are named, not entered.
 
-    Nothing if `top` is not a folder, or a link. A folder that cannot be opened, or is moved meanwhile, is left out.
-    With `unlock`, what its owner may not read gets a mode in which they may, where that can be done.
+    Nothing if `top` is a link or not a folder. A folder that cannot be opened, or is moved meanwhile, is left out.
+    With `unlock`, files and folders that their owner may not read are made readable, where that is possible.
     """
     with suppress(OSError):
         if unlock:
             make_accessible(None, str(top))
-        for fd, found, _ in _visited(os.open(top, _FOLDER), skipped):
-            for one in found if unlock else ():
+        for fd, entries, _ in _visited(os.open(top, _FOLDER), skipped):
+            for one in entries if unlock else ():
                 if one.path not in skipped and not _is_accessible(one.stat.st_mode):
                     make_accessible(fd, one.name)
-            yield from found
+            yield from entries
 
 
 def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[TreeEntry], str]]:
@@ -63,9 +63,9 @@ def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list
     try:
         while is_new or left or way:
             if is_new:
-                is_new, found = False, _entries(fd, prefix)
-                yield fd, found, ""
-                left = [one.name for one in found if one.is_folder and one.path not in skipped]
+                is_new, entries = False, _entries(fd, prefix)
+                yield fd, entries, ""
+                left = [one.name for one in entries if one.is_folder and one.path not in skipped]
             elif left:
                 name, above = left.pop(), _identity(os.fstat(fd))
                 with suppress(OSError):
@@ -90,20 +90,20 @@ def _exchanged(fd: int, name: str) -> int:
 
 
 def _entries(fd: int, prefix: str) -> list[TreeEntry]:
-    found = []
-    with os.scandir(fd) as entries:
-        for entry in entries:
+    entries = []
+    with os.scandir(fd) as scan:
+        for entry in scan:
             with suppress(OSError):  # gone meanwhile
-                found.append(TreeEntry(prefix + entry.name, entry.stat(follow_symlinks=False)))
-    return found
+                entries.append(TreeEntry(prefix + entry.name, entry.stat(follow_symlinks=False)))
+    return entries
 
 
-def _identity(found: os.stat_result) -> _Identity:
-    return found.st_dev, found.st_ino
+def _identity(state: os.stat_result) -> _Identity:
+    return state.st_dev, state.st_ino
 
 
 def link_on_the_way(root: Path, path: Path) -> Path | None:
-    """The first link in the place of a folder between `root` and a path in it: what lies beyond is not of `root`."""
+    """The first folder between `root` and a path in it that is a link, and so leads out of `root`; None if none is."""
     way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
     return next((folder for folder in reversed(way) if folder.is_symlink()), None)
 
@@ -116,7 +116,7 @@ def size_of(path: Path) -> int:
         return 0
     if not stat.S_ISDIR(own.st_mode):
         return own.st_size
-    return sum(found.stat.st_size for found in walk(path) if not found.is_folder)
+    return sum(entry.stat.st_size for entry in walk(path) if not entry.is_folder)
 
 
 def children(below: Path, folder: Path) -> list[TreeEntry]:
@@ -165,8 +165,8 @@ def _remove(parent: int, name: str) -> None:
         if _unlink(parent, name):
             return
         make_accessible(parent, name)
-        for fd, found, done in _visited(os.open(name, _FOLDER, dir_fd=parent)):
-            for one in found:
+        for fd, entries, done in _visited(os.open(name, _FOLDER, dir_fd=parent)):
+            for one in entries:
                 if one.is_folder:
                     make_accessible(fd, one.name)  # to be entered
                 else:

@@ -1,4 +1,4 @@
-"""The folders of a person's own, as the XDG base directory specification names them."""
+"""A person's own folders, as the XDG base directory specification defines them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def config_folder(env: Mapping[str, str]) -> Path | None:
 
 
 def state_folder(env: Mapping[str, str]) -> Path | None:
-    """Where programs keep what they note; None without a home."""
+    """Where programs keep their state; None without a home."""
     return _folder("XDG_STATE_HOME", env)
 
 
 def cache_folder(env: Mapping[str, str]) -> Path | None:
-    """Where programs keep what they can make again; None without a home."""
+    """Where programs keep what they can recreate; None without a home."""
     return _folder("XDG_CACHE_HOME", env)
 
 
 def _folder(name: str, env: Mapping[str, str]) -> Path | None:
     set_to, home = env.get(name, ""), env.get("HOME", "")
-    if Path(set_to).is_absolute():  # a relative one is void, says the specification
+    if Path(set_to).is_absolute():  # the specification ignores a relative one
         return Path(set_to)
     return Path(home, _USUAL[name]) if home else None
