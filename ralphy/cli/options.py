@@ -15,7 +15,7 @@ import click
 from ralphy.cli.output import Output
 from ralphy.cli.run.sentences import in_words
 from ralphy.config.load import Settings, load, with_stack
-from ralphy.config.trust import accept
+from ralphy.config.trust import record_trust
 from ralphy.config.values import Check, Config, Notify
 from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.excluded_folder import exclude
@@ -100,7 +100,7 @@ class Invocation:
             listed = "\n  ".join(settings.untrusted.values())
             raise Conflict(f"settings of this repository weaken your protection and are not accepted:\n  {listed}",
                            hint="read .ralphy/config.yaml; to accept these settings: ralphy trust")  # fmt: skip
-        accept(root, settings.loosening, os.environ)
+        record_trust(root, settings.loosening, os.environ)
 
     def require_allowed(self) -> None:
         """Raises Conflict where a person has to look first: at settings that came from elsewhere, or are missing."""

@@ -18,6 +18,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError
 
 from ralphy.agents.presets import PRESETS
+from ralphy.config.strict_yaml import Place
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.resources import schema
@@ -25,8 +26,6 @@ from ralphy.text.durations import seconds_of
 from ralphy.text.nearest import nearest
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import preview
-
-Place = tuple[str | int, ...]
 
 _COMMANDS = ("setup", "stack.test_command", "checks")  # what `shlex.split` must be able to take apart
 # What the settings of a kind take whose node in the schema says nothing of it.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ralphy.config.fields import Place, UnfitError, accept, all_fields, misfits, short, unknown
-from ralphy.config.strict_yaml import parse
+from ralphy.config.fields import UnfitError, accept, all_fields, misfits, short, unknown
+from ralphy.config.strict_yaml import Place, parse
 from ralphy.errors import InvalidInput, joined
 
 # The other `ralphy` (an npm package) keeps these in a file of the same name.

@@ -1,6 +1,6 @@
 """Whether a person accepted the settings of a repository that guard less than the defaults, as direnv does it.
 
-One digest of all of them together is noted in the person's own state folder (`$XDG_STATE_HOME/ralphy/trusted.json`),
+One digest of all of them together is recorded in the person's own state folder (`$XDG_STATE_HOME/ralphy/trusted.json`),
 outside of every repository. A repository that was never cloned, fetched into or pushed holds the person's own settings.
 """
 
@@ -23,7 +23,7 @@ _REFLOG_BYTES = 4 * 1024 * 1024
 
 
 def record_path(env: Mapping[str, str]) -> Path | None:
-    """Where it is noted what a person accepted; None without a home."""
+    """The file that records what a person accepted; None without a home."""
     state = state_folder(env)
     return state / "ralphy" / "trusted.json" if state else None
 
@@ -39,8 +39,8 @@ def is_trusted(root: Path, values: Values, env: Mapping[str, str]) -> bool:
     return is_accepted or not _has_foreign_commits(git_dir, common_dir)
 
 
-def accept(root: Path, values: Values, env: Mapping[str, str]) -> None:
-    """Note these settings as the person's own; does nothing where nothing can be noted."""
+def record_trust(root: Path, values: Values, env: Mapping[str, str]) -> None:
+    """Record that a person accepts these settings; does nothing without a home or outside of a repository."""
     path, repository = record_path(env), find_root(os.path.realpath(root))
     if path is None or repository is None or not values:
         return
@@ -63,7 +63,7 @@ def _digest(values: Values) -> str:
 
 
 def _has_foreign_commits(git_dir: Path, common_dir: Path) -> bool:
-    """May commits have come here from elsewhere, by what Git's files tell? A push leaves the same signs."""
+    """Do Git's files show that commits may have come from elsewhere? A push leaves the same signs."""
     if any(os.path.lexists(folder / "FETCH_HEAD") for folder in (git_dir, common_dir)):
         return True
     if os.path.lexists(common_dir / "refs" / "remotes") or os.path.lexists(common_dir / "reftable"):

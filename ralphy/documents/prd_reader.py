@@ -21,7 +21,7 @@ from ralphy.documents.prd_rules import Problem, problems
 from ralphy.errors import InvalidInput, NotFound, joined
 from ralphy.files.read import read_regular, signature
 from ralphy.resources import schema
-from ralphy.text.marks import lines_of
+from ralphy.text.line_numbers import lines_of
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import MAX_BYTES, decode, parse, preview, too_large
 

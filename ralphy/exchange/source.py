@@ -12,7 +12,7 @@ from ralphy.documents.prd_rules import Path, rendered
 from ralphy.errors import InvalidInput
 from ralphy.exchange.plan import state_of
 from ralphy.text import strict_json
-from ralphy.text.marks import lines_of
+from ralphy.text.line_numbers import lines_of
 from ralphy.text.strict_json import preview
 
 FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say so

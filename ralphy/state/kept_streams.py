@@ -16,7 +16,7 @@ from ralphy.agents.protocol import Log
 from ralphy.documents.feature_folder import Feature
 from ralphy.files.read import open_regular
 from ralphy.text.json_coerce import text_of
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 
 _READ_BYTES = 1 << 20
 
@@ -71,8 +71,8 @@ class StreamReader:
 
     run: RunFolder
     log: Log
-    events: Lines = field(default_factory=Lines)
-    errors: Lines = field(default_factory=Lines)
+    events: LineSplitter = field(default_factory=LineSplitter)
+    errors: LineSplitter = field(default_factory=LineSplitter)
     _offsets: dict[str, int] = field(default_factory=dict)
 
     def new(self) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Spans of time in words, and durations as people write them."""
+"""Durations in words, and read from what people write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list for people that stays short."""
+"""A short form of a long list, for people."""
 
 from __future__ import annotations
 

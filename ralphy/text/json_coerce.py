@@ -1,4 +1,4 @@
-"""Reading JSON values that may be of any type: what fits, or an empty value; nothing here raises."""
+"""JSON values of unknown type as the type that is wanted, or an empty value; nothing here raises."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-_MOST_COUNTED = 10**15  # sums of such counts still fit into 64 bits, which is what JSON is written with
+_MOST_COUNTED = 10**15  # sums of such counts fit into 64 bits, the integers that JSON is written with
 _YEAR_9999 = 253_370_764_800.0
 
 
 def blocks_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The objects in the list `content` of an agent's message."""
     content = message.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
+    """An object, else {}."""
     return value if isinstance(value, dict) else {}
 
 
 def text_of(value: object) -> str:
+    """A text, else ""."""
     return value if isinstance(value, str) else ""
 
 
@@ -31,10 +34,11 @@ def number_of(value: object) -> float | None:
 
 
 def count_of(value: object) -> int:
+    """A whole number from 0 to 10^15, else 0."""
     return int(min(number_of(value) or 0, _MOST_COUNTED))
 
 
 def moment_of(value: object) -> float | None:
-    """Epoch seconds of a day that a calendar has; None for anything else, also for milliseconds of our days."""
+    """Epoch seconds up to the year 9999, else None; epoch milliseconds of today are beyond that."""
     at = number_of(value)
     return at if at is not None and at < _YEAR_9999 else None

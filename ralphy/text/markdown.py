@@ -1,4 +1,4 @@
-"""Markdown, line by line: what stands outside of code fences, and the items of lists."""
+"""Markdown, line by line: the lines outside of code fences, and the items of lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 
 
 def outside_fences(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """(number, line) of what is not in a code fence; one that nothing closes goes on to the end."""
+    """(number, line) of the lines outside of code fences; a fence that nothing closes goes on to the end."""
     fence = ""
     for number, line in enumerate(lines, 1):
         mark = _FENCE.match(line)

@@ -1,4 +1,4 @@
-"""The name that somebody probably meant when they typed another one."""
+"""The known name that a mistyped one probably means."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """The closest of the names: one that differs in its case alone, begins so, has its letters in another order, or is
-    spelt alike; "" for none. `US-009` is no misspelt `US-003`: names with other numbers are spelt otherwise."""
+    """The closest of the names: one that differs only in case, begins with the word, has the same letters in another
+    order, or has a similar spelling; "" if there is none. A name with another number (`US-009`) is not similar."""
     known = list(names)
     same = [name for name in known if name.lower() == word.lower()]
     begun = [name for name in known if word and name.startswith(word)]

@@ -1,4 +1,4 @@
-"""Models and money of the scripted stand-in for an agent: wherever they are shown, REHEARSAL stands beside them."""
+"""Marks for a rehearsal: REHEARSAL stands beside the models and costs of the scripted stand-in wherever they appear."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ NOTE = f"{MARK}: a scripted stand-in took the place of the agent; its models and
 
 
 def marked(text: str, is_rehearsed: bool) -> str:
+    """The text, with the mark behind it if it is about a rehearsal."""
     return f"{text} {MARK}" if is_rehearsed else text
 
 

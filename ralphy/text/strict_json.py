@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from ralphy.errors import InvalidInput
-from ralphy.text.marks import line_of_number, line_of_second
+from ralphy.text.line_numbers import line_of_number, line_of_second
 from ralphy.text.plain_text import escaped
 
 MAX_BYTES = 32 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""What a sentence means to its reader, for code that prints it in colour: success, failure, a wait."""
+"""The tone of a sentence (success, failure, a wait), for the code that prints it in colour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_STATUS: Final = {
 
 
 class Toned(str):
-    """A sentence with a tone; for everybody who does not care, it is plain text."""
+    """A sentence with a tone; it is a plain `str` to all other code."""
 
     tone: str
 

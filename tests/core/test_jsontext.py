@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.errors import InvalidInput
-from ralphy.text.marks import lines_of
+from ralphy.text.line_numbers import lines_of
 from ralphy.text.strict_json import MAX_DEPTH, dump, parse, preview
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

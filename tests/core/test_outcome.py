@@ -10,7 +10,7 @@ import pytest
 from ralphy.agents.claude.outcome import ExitFacts, classify, reports_success
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.protocol import Outcome
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 
 STREAMS = Path(__file__).parents[1] / "streams"
 NEWER = Path(__file__).parents[1] / "streams-2.1.330"
@@ -98,7 +98,7 @@ CAPTURED_NEWER: dict[str, tuple[int, Outcome, str]] = {
 def read(name: str, folder: Path = STREAMS) -> Transcript:
     """The transcript of a captured stream, which arrives in small pieces."""
     data = (folder / f"{name}.ndjson").read_bytes()
-    lines, transcript = Lines(), Transcript()
+    lines, transcript = LineSplitter(), Transcript()
     pieces = [data[at : at + 1000] for at in range(0, len(data), 1000)]
     whole = [line for piece in pieces for line in lines.feed(piece)] + lines.close()
     for number, line in enumerate(whole):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ralphy.agents.claude.outcome import ExitFacts, classify
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.protocol import Activity, RateLimit, Tokens
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 
 STREAMS = Path(__file__).parents[1] / "streams"
 
@@ -48,7 +48,7 @@ def spoken(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
 @given(st.binary(), st.integers(1, 50))
 @pytest.mark.fault("A11")
 def test_any_bytes_give_lines_that_can_be_parsed_without_raising(data: bytes, size: int) -> None:
-    lines, transcript = Lines(max_line=20), Transcript()
+    lines, transcript = LineSplitter(max_line=20), Transcript()
     found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close()
     assert found == [line for line in split(data) if len(line) <= 20]
     for line in found:
@@ -107,7 +107,7 @@ def test_what_is_no_object_is_nothing_and_half_an_emoji_costs_no_line() -> None:
 
 @pytest.mark.fault("A11")
 def test_a_line_that_is_too_long_is_dropped_and_the_next_one_read() -> None:
-    lines = Lines(max_line=1000)
+    lines = LineSplitter(max_line=1000)
     assert [line for _ in range(100) for line in lines.feed(b"x" * 100)] == []
     assert lines.feed(b"\nnext\n") == [b"next"]
     assert lines.feed(b"y" * 1001 + b"\n" + b"z" * 1000 + b"\n") == [b"z" * 1000]

@@ -23,7 +23,7 @@ from typing import Any
 
 from ralphy.cli.run.sentences import in_words
 from ralphy.config.load import load
-from ralphy.config.trust import accept
+from ralphy.config.trust import record_trust
 from ralphy.errors import InvalidInput
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline import decision as d
@@ -155,7 +155,7 @@ class Project:
         (self.repo / ".ralphy").mkdir(exist_ok=True)
         (self.repo / ".ralphy" / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
         with suppress(InvalidInput):  # what a run will say
-            accept(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
+            record_trust(self.repo, load(self.repo, None, env=self.env).loosening, self.env)
         self.commit("chore: settings", ".ralphy/config.yaml")
 
     def approve(self) -> None:

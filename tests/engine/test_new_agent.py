@@ -23,7 +23,7 @@ from ralphy.pipeline.events import AgentActivity
 from ralphy.processes.resource_limits import Bounds
 from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 from tests.cli.conftest import Call
 from tests.engine.building import Project, assert_clean, build, story
 
@@ -83,7 +83,7 @@ class Diary:
     def prepared(
         self, request: AgentRequest, on_activity: Callable[[Activity], None],
     ) -> Callable[[str], AgentResult]:  # fmt: skip
-        files, pages, lines = RunFiles(request), Pages(), Lines()
+        files, pages, lines = RunFiles(request), Pages(), LineSplitter()
 
         def hear(data: bytes) -> None:
             files.stream.add(data)

@@ -26,7 +26,7 @@ from ralphy.engine.runs.ending import end_line
 from ralphy.engine.runs.running import thresholds_of
 from ralphy.pipeline.history import History
 from ralphy.state.journal import Journal
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 from tests.core.building import examples
 
 TESTS = Path(__file__).parents[1]
@@ -129,7 +129,7 @@ def mutated(chance: random.Random) -> bytes:
 
 def heard(data: bytes, size: int) -> tuple[Transcript, list[dict[str, Any]]]:
     """The transcript of a stream that comes in pieces, looked at by a watchdog, and its events."""
-    lines, transcript, events = Lines(), Transcript(), []
+    lines, transcript, events = LineSplitter(), Transcript(), []
     dog = Watchdog(thresholds_of(WatchdogLimits()), 0.0, 0.0)
     for line in [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])] + lines.close():
         event = parse(line)

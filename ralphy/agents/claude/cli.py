@@ -26,7 +26,7 @@ from ralphy.processes.command import Command, Exit, NotStarted
 from ralphy.processes.resource_limits import Bounds
 from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
-from ralphy.text.lines import Lines
+from ralphy.text.line_splitter import LineSplitter
 from ralphy.text.rehearsed import FREE_TRY
 
 TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
@@ -120,7 +120,7 @@ class _Conversation:
         self.request = request
         self.on_activity = on_activity
         self.files = RunFiles(request)
-        self.lines = Lines()
+        self.lines = LineSplitter()
         self.transcript = Transcript()
         self.watchdog: Watchdog | None = None
         self.bounds: Bounds | None = None

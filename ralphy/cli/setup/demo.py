@@ -15,7 +15,7 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.run.signals import Terminated, signals
 from ralphy.config.load import load
-from ralphy.config.trust import accept
+from ralphy.config.trust import record_trust
 from ralphy.demo.show import Result, play
 from ralphy.demo.toy import BRANCH, Toy, lay_out
 from ralphy.errors import EnvironmentProblem, ExitCode
@@ -54,7 +54,7 @@ def demo(call: Invocation, agent: str, folder: Path | None, keep: bool) -> int:
 def _perform(call: Invocation, place: Path, agent: str) -> int:
     began = time.monotonic()
     toy = lay_out(place, agent, os.environ)
-    accept(toy.repository, load(toy.repository, None, env=toy.env).loosening, toy.env)
+    record_trust(toy.repository, load(toy.repository, None, env=toy.env).loosening, toy.env)
     call.output.note(f"ralphy demo: a toy repository in {toy.repository}\n             agent: {_WHO[agent]}\n")
     options = [name for name, given in (("-q", call.output.quiet), ("-v", call.output.verbose)) if given]
     options += [] if call.output.progress else ["--no-progress"]

@@ -19,7 +19,7 @@ from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
 from ralphy.config.load import Settings, load, read_environment, user_file
 from ralphy.config.strict_yaml import MAX_BYTES, parse
-from ralphy.config.trust import accept as accept_settings
+from ralphy.config.trust import record_trust
 from ralphy.config.values import Config
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
@@ -119,7 +119,7 @@ def set_(call: Invocation, key: str, value: str) -> int:
         path.parent.mkdir(exist_ok=True)
         replace_file(path, after)
     if is_trusted:  # what a person types is their own
-        accept_settings(repository.root, call.settings().loosening, os.environ)
+        record_trust(repository.root, call.settings().loosening, os.environ)
     origin = call.settings().sources[field.dotted]
     message = f"{CONFIG}: {field.dotted}: {flow(wanted)}"
     if not origin.startswith(f"{CONFIG}:"):

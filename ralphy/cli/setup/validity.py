@@ -14,7 +14,7 @@ from ralphy.cli.options import Invocation, with_options
 from ralphy.config.file import read_values
 from ralphy.config.load import load
 from ralphy.config.strict_yaml import MAX_BYTES
-from ralphy.config.trust import accept
+from ralphy.config.trust import record_trust
 from ralphy.documents.feature_folder import ignored, listed, misnamed
 from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
 from ralphy.documents.readiness import require_ready
@@ -217,7 +217,7 @@ def trust(call: Invocation) -> int:
     """
     root = call.repository().root
     settings = load(root, None, env=os.environ)
-    accept(root, settings.loosening, os.environ)
+    record_trust(root, settings.loosening, os.environ)
     accepted = list(settings.untrusted.values())
     lines = [f"accepted {setting}" for setting in accepted] or ["no settings to accept"]
     return call.output.answer("trust", "\n".join(lines), accepted=sorted(settings.untrusted))

@@ -1,4 +1,4 @@
-"""The lines of a JSON text, found only where something is to be said of them: YAML reads JSON, and knows its lines."""
+"""The line numbers of values in a JSON text, for messages: YAML reads JSON, and its nodes know their lines."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import yaml
 
 # A surrogate pair as JSON escapes it, or any other escape.
 _ESCAPE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\.")
-# What JSON may hold as it is, and YAML refuses or takes for the end of a line.
+# Characters of JSON that YAML refuses or takes for the end of a line.
 _NOT_FOR_YAML = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Without a resolver: every scalar is a text. In C, if PyYAML has it.
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
-Path = Sequence[str | int]
+Place = Sequence[str | int]
 
 
-def lines_of(text: str, paths: Sequence[Path]) -> list[int]:
+def lines_of(text: str, paths: Sequence[Place]) -> list[int]:
     """The line, from 1, of the value at each path, or of the nearest value around it that is there."""
     root = _root(text)
     return [_line(_nearest(root, path)) for path in paths]
 
 
 def line_of_second(text: str, name: str) -> int:
-    """Where a key stands for the second time in one object."""
+    """The line at which an object has a key for the second time."""
     for node in _nodes(_root(text)):
         keys = [key for key, _ in node.value if key.value == name] if isinstance(node, yaml.MappingNode) else []
         if len(keys) > 1:
@@ -35,13 +35,13 @@ def line_of_second(text: str, name: str) -> int:
 
 
 def line_of_number(text: str, literal: str) -> int:
-    """Where a number, or a word, stands outside of all texts."""
+    """The line of a number or a word that is not part of a text."""
     plain = (node for node in _nodes(_root(text)) if isinstance(node, yaml.ScalarNode) and not node.style)
     return next((_line(node) for node in plain if node.value == literal), 1)
 
 
 def _root(text: str) -> yaml.Node | None:
-    """What YAML reads in a JSON text; None for one that is no YAML."""
+    """The YAML node of a JSON text; None if YAML cannot read it."""
     pairs_read = _ESCAPE.sub(lambda escape: json.loads(f'"{escape[0]}"') if len(escape[0]) > 6 else escape[0], text)
     try:
         root: yaml.Node | None = yaml.compose(_NOT_FOR_YAML.sub(" ", pairs_read), Loader=_LOADER)
@@ -51,7 +51,7 @@ def _root(text: str) -> yaml.Node | None:
 
 
 def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """A node and all that are in it, in the order of the text."""
+    """A node and all nodes in it, in the order of the text."""
     if root is not None:
         yield root
     if isinstance(root, yaml.MappingNode):
@@ -63,7 +63,7 @@ def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
             yield from _nodes(item)
 
 
-def _nearest(node: yaml.Node | None, path: Path) -> yaml.Node | None:
+def _nearest(node: yaml.Node | None, path: Place) -> yaml.Node | None:
     for step in path:
         inner = None
         if isinstance(node, yaml.MappingNode):

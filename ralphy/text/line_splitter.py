@@ -1,15 +1,12 @@
-"""A stream of bytes, cut into lines of bounded length."""
+"""Splits a stream of bytes into lines of bounded length."""
 
 from __future__ import annotations
 
 MAX_LINE = 16 << 20
 
 
-class Lines:
-    """Cuts a stream into lines; one over `max_line` bytes is dropped, memory stays flat.
-
-    `lost` counts the bytes of such lines, while they come.
-    """
+class LineSplitter:
+    """Drops a line of more than `max_line` bytes, so that memory stays flat; `lost` counts the bytes of such lines."""
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
