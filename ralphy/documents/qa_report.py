@@ -11,7 +11,7 @@ import yaml
 
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import CriterionAnswer, QaReport, ReviewFinding
-from ralphy.text.plain_text import replace_unprintable
+from ralphy.text.plain_text import one_line, replace_unprintable
 
 _SEVERITIES = ("critical", "major", "minor", "info")
 _STATES = ("open", "resolved", "dropped", "noted")
@@ -95,7 +95,7 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
 
 def _finding(item: object, number: int, where: str) -> ReviewFinding:
     matter = item if isinstance(item, dict) else {}
-    title = " ".join(_plain(matter.get("title")).split())[:200]
+    title = one_line(_plain(matter.get("title")))[:200]
     if matter.get("severity") not in _SEVERITIES or not title:
         raise InvalidInput(f"findings[{number}] needs a title and a severity of {', '.join(_SEVERITIES)}",
                            where=where, hint=_HINT)  # fmt: skip

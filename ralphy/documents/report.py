@@ -20,6 +20,7 @@ from ralphy.pipeline.steering import steering_of
 from ralphy.pipeline.stories import warnings_of
 from ralphy.pipeline.verification import asked_of, changed_lines, is_unverified, verified_by
 from ralphy.text.json_coerce import count_of, mapping_of, number_of
+from ralphy.text.plain_text import one_line
 from ralphy.text.rehearsed import is_marked
 
 # The names under which the report stands in the feature's folder.
@@ -267,4 +268,4 @@ def _reviewed(qa: QaReport | None) -> Iterator[Moment]:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:300]
+    return one_line(text)[:300]

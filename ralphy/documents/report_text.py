@@ -14,7 +14,8 @@ from typing import Any
 from ralphy.documents.report import Cost, CriterionRow, LandedStory, Report
 from ralphy.pipeline.nights import Past, Turn
 from ralphy.text.durations import span
-from ralphy.text.plain_text import replace_unprintable
+from ralphy.text.markdown import escape_markdown
+from ralphy.text.plain_text import one_line
 from ralphy.text.rehearsed import NOTE
 
 Clock = Callable[[float], str]
@@ -28,8 +29,6 @@ _MOST_ROWS = 200
 _HEAD = "## Appendix: "
 _DOUBTS = {"no": "not met", "unknown": "unknown"}  # what a review may say of a criterion, but for yes
 _MATRIX = "What proves each criterion"
-# What would begin emphasis, a link, HTML, an entity or the next cell; what stands in code is shown as it is anyway.
-_SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +163,4 @@ def _table(section: Section) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Text on one line that is shown as it is."""
-    line = " ".join(replace_unprintable(text).split())
-    return _SPECIAL.sub(r"\\\g<0>", line)
+    return escape_markdown(one_line(text))

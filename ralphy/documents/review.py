@@ -16,6 +16,7 @@ from ralphy.pipeline.model import CriterionAnswer, Document, Prd, QaReport, Revi
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import proved_criteria
 from ralphy.pipeline.verification import is_proved, is_unverified
+from ralphy.text.plain_text import one_line
 
 CRITERIA = "acceptanceCriteria"
 
@@ -127,7 +128,7 @@ def _left_open(one: ReviewedCriterion, met: str) -> CriterionAnswer:
 
 
 def _unmet(answer: CriterionAnswer, item: Item) -> ReviewFinding:
-    text = " ".join(str(item).split())
+    text = one_line(str(item))
     return ReviewFinding(
         "major", f"{answer.id} is not met: {text}"[:200], detail=answer.note or text, criterion=answer.id
     )

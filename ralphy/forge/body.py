@@ -9,11 +9,13 @@ code span inside out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ralphy.errors import InvalidInput
+from ralphy.text.markdown import escape_markdown, fences
+from ralphy.text.plain_text import one_line, without_controls
 
 MAX_TITLE = 120
 MAX_BODY = 60_000
@@ -24,16 +26,11 @@ MAX_LINE = 1_000
 CUT_NOTE = "\n\n*Cut: the text exceeds the limit of a pull request.*\n"
 
 _BREAK = "\u200b"
-# Control characters but for tab and newline; invisible and bidirectional ones; lone surrogates.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
 # The forge looks for mentions in what it has rendered, where an entity is an @ like any other.
 _MENTION = re.compile(r"(?<![A-Za-z0-9])(@|&#0*64;|&#x0*40;|&commat;)(?=[A-Za-z0-9&])", re.IGNORECASE)
 _REFERENCE = r"(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://)"
 _CLOSING = re.compile(rf"\b([cfr])((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?)\b(?=[\s:*_(\[]+{_REFERENCE}))", re.IGNORECASE)
 _HEADING = re.compile(r" {0,3}#[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _HTML_BLOCK = re.compile(r"^ {0,3}<[A-Za-z/!?]", re.MULTILINE)
 
 
@@ -72,7 +69,7 @@ def parse_pr_text(markdown: str) -> PullRequestText:
 
     Raises InvalidInput when there is no title.
     """
-    lines = _UNPRINTABLE.sub("", markdown.replace("\r\n", "\n")).strip("\n").split("\n")
+    lines = without_controls(markdown.replace("\r\n", "\n")).strip("\n").split("\n")
     at = _title_line(lines)
     title = " ".join(neutralise(_bare(lines[at])).split())
     if not title:
@@ -118,14 +115,18 @@ def neutralise(markdown: str) -> str:
     """
     if _HTML_BLOCK.search(markdown):
         return _harmless(markdown)
-    parts = groupby(_fences(markdown.splitlines(keepends=True)), key=lambda row: bool(row[1]))
+    parts = groupby(fences(markdown.splitlines(keepends=True), in_lists=False), key=lambda row: bool(row[1]))
     texts = ((is_code, "".join(line for line, _ in rows)) for is_code, rows in parts)
     return "".join(text if is_code else _harmless(text) for is_code, text in texts)
 
 
 def _harmless(prose: str) -> str:
-    visible = _without_comments(prose).replace("<!--", "&lt;!--")
-    return _CLOSING.sub(rf"\1{_BREAK}\2", _MENTION.sub(f"@{_BREAK}", visible))
+    return _unlinked(_without_comments(prose).replace("<!--", "&lt;!--"))
+
+
+def _unlinked(text: str) -> str:
+    """The text with its mentions and closing keywords broken."""
+    return _CLOSING.sub(rf"\1{_BREAK}\2", _MENTION.sub(f"@{_BREAK}", text))
 
 
 def _without_comments(text: str) -> str:
@@ -136,29 +137,9 @@ def _without_comments(text: str) -> str:
     return "".join(parts) + text[at:]
 
 
-def _fences(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(line, the mark of the fence that it opens, closes or stands in) in order; "" outside of fences."""
-    opened = ""
-    for line in lines:
-        mark = _fence(line, opened)
-        yield line, opened or mark
-        if mark:
-            opened = "" if opened else mark
-
-
-def _fence(line: str, opened: str) -> str:
-    """The mark of a line that opens a fence, or that closes the one that is `opened`; else nothing."""
-    match = _FENCE.match(line.rstrip("\n"))
-    if match is None:
-        return ""
-    mark, info = match["mark"], match["info"].strip()
-    if opened:
-        return mark if mark.startswith(opened) and not info else ""
-    return "" if mark[0] == "`" and "`" in info else mark
-
-
 def _title_line(lines: Sequence[str]) -> int:
-    headings = (at for at, (line, mark) in enumerate(_fences(lines)) if not mark and _HEADING.match(line[:MAX_LINE]))
+    marked = enumerate(fences(lines, in_lists=False))
+    headings = (at for at, (line, mark) in marked if not mark and _HEADING.match(line[:MAX_LINE]))
     written = (at for at, line in enumerate(lines) if line.strip())
     return next(headings, next(written, 0))
 
@@ -177,7 +158,7 @@ def _cut(body: str, size: int) -> str:
         return body
     head = body[: max(size - len(CUT_NOTE) - len("\n~~~~"), 0)]
     head = head[: head.rfind("\n") + 1].rstrip("\n") or head
-    *_, (_, opened) = _fences([*head.split("\n"), ""])
+    *_, (_, opened) = fences([*head.split("\n"), ""], in_lists=False)
     return head + (f"\n{opened}" if opened else "") + CUT_NOTE
 
 
@@ -190,6 +171,5 @@ def _row(row: StoryEvidence) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays in its cell: one line, pipes escaped, and backslashes, which could undo that."""
-    line = " ".join(_UNPRINTABLE.sub("", text).split())
-    return _harmless(line).replace("\\", "\\\\").replace("|", "\\|")
+    """Text that stays in its cell, and is shown as it is."""
+    return escape_markdown(_unlinked(one_line(text)))

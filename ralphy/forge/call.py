@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.bounded import run_bounded
+from ralphy.text.plain_text import one_line
 
 # Variables that would point git at another repository than the folder it is started in.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
@@ -27,8 +28,7 @@ _QUIET = {
 }
 _TOKENS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 _LOGIN_IN_URL = re.compile(r"://[^/\s]+@")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069]+")
-_MAX_SAID = 400
+_MAX_LINE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: f
 
 
 def redacted_line(text: str, env: Mapping[str, str]) -> str:
-    """What a program said, for a person: one line, printable, without credentials."""
+    """A program's message on one printable line, without credentials."""
     for secret in filter(None, map(env.get, _TOKENS)):
         text = text.replace(secret, "…")
-    line = _UNPRINTABLE.sub(" ", _LOGIN_IN_URL.sub("://", text)).strip()
-    return line if len(line) <= _MAX_SAID else line[: _MAX_SAID - 1] + "…"
+    line = one_line(_LOGIN_IN_URL.sub("://", text))
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1] + "…"
 
 
 def _quiet(env: Mapping[str, str]) -> dict[str, str]:

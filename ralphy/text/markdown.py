@@ -1,4 +1,4 @@
-"""Markdown, line by line: the lines outside of code fences, and the items of lists."""
+"""Markdown, line by line: code fences, the items of lists, and text that Markdown shows unchanged."""
 
 from __future__ import annotations
 
@@ -8,17 +8,41 @@ from collections.abc import Iterable, Iterator
 # An item of a list: its indent, the mark in its box (None without one), its words.
 ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_FENCE_OUTSIDE_LISTS = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+# What would begin emphasis, a link, HTML, an entity or the next cell of a table.
+_SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
+
+
+def fences(lines: Iterable[str], *, in_lists: bool = True) -> Iterator[tuple[str, str]]:
+    """(line, mark) in order: the mark of the code fence that the line opens, closes or stands in, "" outside of fences.
+
+    A fence without an end goes on to the last line. With `in_lists`, a mark may stand behind any indent; without, it
+    is what CommonMark takes for one outside of lists.
+    """
+    pattern = _FENCE if in_lists else _FENCE_OUTSIDE_LISTS
+    opened = ""
+    for line in lines:
+        mark = _mark(pattern.match(line), opened)
+        yield line, opened or mark
+        if mark:
+            opened = "" if opened else mark
+
+
+def _mark(match: re.Match[str] | None, opened: str) -> str:
+    """The mark of a line that opens a fence, or that closes the one that is `opened`; else nothing."""
+    if match is None:
+        return ""
+    mark, info = match[1], match[2].strip()
+    if opened:
+        return mark if mark.startswith(opened) and not info else ""
+    return "" if mark[0] == "`" and "`" in info else mark
 
 
 def outside_fences(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """(number, line) of the lines outside of code fences; a fence that nothing closes goes on to the end."""
-    fence = ""
-    for number, line in enumerate(lines, 1):
-        mark = _FENCE.match(line)
-        if fence:
-            is_end = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
-            fence = "" if is_end else fence
-        elif mark:
-            fence = mark[1]
-        else:
-            yield number, line
+    """(number, line) of the lines that are not in a code fence."""
+    return ((number, line) for number, (line, mark) in enumerate(fences(lines), 1) if not mark)
+
+
+def escape_markdown(line: str) -> str:
+    """A line that Markdown shows as it is, also in the cell of a table."""
+    return _SPECIAL.sub(r"\\\g<0>", line)

@@ -40,7 +40,7 @@ PACKAGES: dict[str, set[str]] = {
     "state": {"errors", "secrets", "text", "files", "agents", "pipeline", "documents"},
     "prompts": {"errors", "resources", "text", "files", "config", "checks", "pipeline", "documents"},
     "scaffold": {"errors", "resources", "files", "config", "detect", "documents"},
-    "forge": {"errors", "processes", "exchange"},
+    "forge": {"errors", "text", "processes", "exchange"},
     "engine": {
         "errors", "clock", "secrets", "text", "files", "processes", "git", "sandbox", "config", "checks",
         "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",

@@ -34,7 +34,7 @@ from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
-from ralphy.git.ledger import commits_of
+from ralphy.git.ledger import unreverted_commits
 from ralphy.lanes.lane import Lane
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
@@ -174,7 +174,7 @@ def _with_proof(w: Workspace, s: Snapshot, output: StepOutput) -> StepOutput:
     for name in {QA.document, PR.document} & files.keys():
         text = files[name].decode("utf-8", "replace")
         qa = parse_qa_report(text, name) if name == QA.document else s.qa
-        rows = list(matrix(s.prd, qa, commits_of(w.repository, w.feature.name, s.tree.head)))
+        rows = list(matrix(s.prd, qa, unreverted_commits(w.repository, w.feature.name, s.tree.head)))
         if rows:
             files[name] = with_appendix(text, rows).encode()
     return replace(output, files=files)
