@@ -37,8 +37,10 @@ ASSEMBLED = ("ralphy reject", "ralphy why")  # the feature's name comes behind t
 READS = ("status", "why", "report", "story list", "story show", "plan", "validate", "config show", "lanes", "help",
          "audit", "attempts list", "notify")  # fmt: skip
 # The same for Git's commands: what is not printed as one, what a value is, and what comes before a command.
-NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py", "git/ledger.py:207",
-            "git/tree_programs.py:29", "engine/feature/checkout_sync.py:273")  # fmt: skip
+NOT_GITS = (*NOT_PRINTED, "agents/claude/run_settings.py", "cli/records.py")
+NOT_COMMANDS = ("git/ledger.py: git version", "git/tree_programs.py: git rev-parse --show-toplevel",
+                "engine/feature/checkout_sync.py: git diff-index",
+                "engine/feature/checkout_sync.py: git apply")  # fmt: skip
 _BRANCH, _KEPT, _PRD = "ralph/csv", "refs/ralphy/csv/US-001/attempt-1", "docs/features/csv/prd.json"
 GIT_EXACT = {
     "story.split(' ', 1)[0]": _BRANCH, "base": "main", "s.tree.base": "main", "ref": _KEPT, "attempt.ref": _KEPT,
@@ -181,12 +183,12 @@ def printed_for_git() -> dict[str, str]:
                 .stdout.split())  # fmt: skip
     found = {}
     for where, node in literals():
-        place = f"{where}:{node.lineno}"
-        if {where, place} & set(NOT_GITS):
+        if where in NOT_GITS:
             continue
         for part in _GIT.finditer(text_of(node, GIT_EXACT)):
             command = re.split(r"  |, |: (?!set up)|\.(?= )| #", part[0])[0].strip().rstrip(".,:")
-            if command.split()[1] in known:
+            if command.split()[1] in known and not f"{where}: {command}".startswith(NOT_COMMANDS):
+                place = f"{where}:{node.lineno}"
                 found[re.sub(r"\b[A-Z]+\b", lambda name: NAMES.get(name[0], name[0]), command)] = place
     return found
 
