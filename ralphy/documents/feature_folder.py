@@ -26,6 +26,15 @@ MARKERS = ("APPROVED", "REJECTED", "STOP")
 # What Ralphy writes for people alone: nothing reads it, so nothing wakes up when it changes.
 VIEWS = ("TASKS.md", "REPORT.md", "REPORT.html")
 NOT_COMMITTED = (*VIEWS, *MARKERS)
+# The folder's .gitignore: the views, the markers, and what runs leave in `.ralphy/`.
+_IGNORED = (
+    *(f"/{name}" for name in NOT_COMMITTED),
+    "/.ralphy/*",
+    "!/.ralphy/config.yaml",
+    "!/.ralphy/prompts/",
+    "/.*.tmp-*",
+)
+IGNORE_TEXT = "\n".join((*_IGNORED, ""))
 _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
 # What Ralphy reads and writes in the folder, beside the artifacts and a document per story.
 _PLACES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")

@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from ralphy.detect.stack import StackReport
-from ralphy.documents.feature_folder import NAME, NOT_COMMITTED
+from ralphy.documents.feature_folder import IGNORE_TEXT, NAME
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular, read_text
@@ -187,7 +187,7 @@ def new_feature(folder: Path, name: str, file: str, text: str) -> Path:
         raise Conflict("the feature already exists", where=str(feature), hint=f"run: ralphy start {name}")
     files = (
         _planned(feature, ".gitattributes", "progress.txt merge=union\n", ""),
-        _planned(feature, ".gitignore", feature_ignore_text(), ""),
+        _planned(feature, ".gitignore", IGNORE_TEXT, ""),
         _planned(feature, file, text, ""),
     )
     apply(files)
@@ -199,18 +199,6 @@ def require_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is not a feature name", hint="use letters, digits, - and _")
     return name
-
-
-def feature_ignore_text() -> str:
-    """The .gitignore of a feature's folder: the views, the markers, and what runs leave in `.ralphy/`."""
-    lines = (
-        *(f"/{name}" for name in NOT_COMMITTED),
-        "/.ralphy/*",
-        "!/.ralphy/config.yaml",
-        "!/.ralphy/prompts/",
-        "/.*.tmp-*",
-    )
-    return "\n".join(lines) + "\n"
 
 
 def slug(description: str) -> str:

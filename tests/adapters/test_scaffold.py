@@ -21,7 +21,7 @@ from ralphy.cli.commands import COMMANDS
 from ralphy.config import load as settings
 from ralphy.config.values import Check, Config
 from ralphy.detect.stack import StackReport
-from ralphy.documents.feature_folder import NAME
+from ralphy.documents.feature_folder import IGNORE_TEXT, NAME
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.pipeline.steps.table import steps
 from ralphy.prompts.render import render
@@ -30,7 +30,6 @@ from ralphy.scaffold.writer import (
     INCLUDE_LINE,
     FileAction,
     apply,
-    feature_ignore_text,
     init_prompts,
     new_feature,
     plan,
@@ -329,7 +328,7 @@ def test_a_feature_that_exists_is_not_made_again_and_a_name_that_is_none_makes_n
 
 def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: Path, git: RunGit) -> None:
     feature = make(git_repo / "docs/features", "login", "log in")
-    assert (feature / ".gitignore").read_text(encoding="utf-8") == feature_ignore_text()
+    assert (feature / ".gitignore").read_text(encoding="utf-8") == IGNORE_TEXT
     for name in (
         "APPROVED",
         "TASKS.md",

@@ -43,7 +43,7 @@ PACKAGES: dict[str, set[str]] = {
     "forge": {"errors", "text", "processes", "exchange"},
     "engine": {
         "errors", "clock", "secrets", "text", "files", "processes", "git", "sandbox", "config", "checks",
-        "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "scaffold", "forge",
+        "testguard", "agents", "lanes", "pipeline", "documents", "state", "prompts", "forge",
     },
     "rehearsal": {"errors", "resources"},
     "demo": {"errors", "resources"},

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from ralphy.documents import progress
+from ralphy.documents.feature_folder import IGNORE_TEXT
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.checkout_sync import (
     How,
@@ -54,7 +55,6 @@ from ralphy.pipeline.events import Landed
 from ralphy.pipeline.model import Prd, Snapshot, Story, Tree
 from ralphy.pipeline.stories import warnings_of
 from ralphy.pipeline.verification import is_unverified
-from ralphy.scaffold.writer import feature_ignore_text
 from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
@@ -183,7 +183,7 @@ def ensure_folder_files(w: Workspace) -> None:
     The log is there before the first story: a revert of the story that brought it would conflict with all later ones.
     """
     texts = {
-        ".gitignore": feature_ignore_text(),
+        ".gitignore": IGNORE_TEXT,
         ".gitattributes": "progress.txt merge=union\n",
         "progress.txt": _NEW_LOG.format(w.iso_now),
     }
