@@ -23,7 +23,7 @@ from ralphy.engine.feature.features import FeatureLocation, features_of, only_op
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings
-from ralphy.engine.view.status import seen
+from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
@@ -189,7 +189,7 @@ class Invocation:
         """The feature opened to be read, and how it stands."""
         location, workspace = self.opened(name)
         with workspace as w:
-            yield w, seen(w, location, review=review)
+            yield w, snapshot_at(w, location, review=review)
 
     def lay_out(self, workspace: Workspace) -> None:
         """Lay the feature's documents out in its folder, where the newest ones are in a commit alone."""

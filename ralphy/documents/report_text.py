@@ -49,7 +49,7 @@ def sections_of(report: Report, clock: Clock) -> Iterator[Section]:
     """The sections that have something to say, in their order, with moments as `clock` says them."""
     night = report.night
     span_of_night = f"From {clock(night.began)} to {clock(night.ended)}: {summary(night)}."
-    decisions = [f"{clock(one.at)} {one.said}" if one.at else one.said for one in report.decisions]
+    decisions = [f"{clock(one.at)} {one.text}" if one.at else one.text for one in report.decisions]
     sections = (
         Section("landed", "What landed", head=LANDED, rows=[*landed_rows(report.done)], numbers=5),
         Section("failed", "What failed", _about(report, report.failed)),

@@ -131,7 +131,7 @@ class _Watched:
 
     feature: Feature
     workspace: Workspace | None = None
-    seen: int | None = None
+    signature: int | None = None
     rest: Rest | str = ""
 
     @property
@@ -183,9 +183,9 @@ class Watching:
         self._watched = {name: one for name, one in sorted(self._watched.items()) if one.feature.folder.is_dir()}
         for one in self._watched.values():
             now = signature_of(one.feature)
-            if everything or one.is_due() or one.seen != now:
+            if everything or one.is_due() or one.signature != now:
                 self._drive(one)
-                one.seen = now  # not as it is afterwards: what came meanwhile is looked at again
+                one.signature = now  # not as it is afterwards: what came meanwhile is looked at again
 
     def _drive(self, one: _Watched) -> None:
         """Drive a feature until a rest."""

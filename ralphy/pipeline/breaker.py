@@ -32,7 +32,7 @@ class Breaker:
     """What the runs since the last success came to; `trigger` is why it opened last, "" if it never did.
 
     `has_saved_work` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of
-    those runs, the last two different ones; `seen` are the trees they left: a tree that was there before is not
+    those runs, the last two different ones; `trees` are those that they left: a tree that was there before is not
     progress, so that an agent that goes to and fro makes none.
     """
 
@@ -49,7 +49,7 @@ class Breaker:
     last_error: str = ""
     has_saved_work: bool = False
     subjects: tuple[str, ...] = ()
-    seen: list[str] = field(default_factory=list)
+    trees: list[str] = field(default_factory=list)
 
     def count(self, subject: str, end: Mapping[str, Any]) -> None:
         """Fold in the end of a run; limits, troubles, stops, and runs that nobody judged count for nothing."""
@@ -57,9 +57,9 @@ class Breaker:
             return
         tree = text_of(end.get("changed"))
         succeeded = end.get("outcome") == Outcome.SUCCEEDED.value
-        moved = succeeded or bool(tree and tree not in self.seen)
+        moved = succeeded or bool(tree and tree not in self.trees)
         if tree:
-            self.seen.append(tree)
+            self.trees.append(tree)
         self._add_up(subject, end, moved=moved)
         if succeeded:
             self._forget()
@@ -110,7 +110,7 @@ class Breaker:
     def _forget(self) -> None:
         self.attempts = self.idle = self.same_error = self.test_only = 0
         self.error, self.last_error, self.has_saved_work, self.subjects = "", "", False, ()
-        self.seen.clear()
+        self.trees.clear()
 
     def _move(self, at: float, *, moved: bool) -> None:
         """The next state: a run that ended while it was OPEN had been let through, as in HALF_OPEN."""

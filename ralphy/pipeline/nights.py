@@ -77,7 +77,7 @@ class Moment:
     """What was decided by a person, or for one."""
 
     at: float
-    said: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

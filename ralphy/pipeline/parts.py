@@ -13,7 +13,7 @@ from ralphy.pipeline.model import Document, Prd, Story
 from ralphy.text.json_coerce import count_of, mapping_of
 
 _MOST_NAMED = 20
-_MOST_SAID = 5
+_MOST_PRINTED = 5
 
 
 def due(prd: Prd, known: Mapping[str, Document]) -> list[Story]:
@@ -21,8 +21,9 @@ def due(prd: Prd, known: Mapping[str, Document]) -> list[Story]:
 
     Not those without a test that fails without them (they are unproved as a whole), nor refactorings.
     """
-    proofs = _proofs(prd, known)
-    return [story for story in prd.stories if story.kind != "refactor" and _has_proof(story) and not _of(story, proofs)]
+    results = _results(prd, known)
+    proved = [story for story in prd.stories if story.kind != "refactor" and _has_proof(story)]
+    return [story for story in proved if not _result_of(story, results)]
 
 
 def noted(change: str, proved: int, unproved: Sequence[str], left: int) -> Document:
@@ -34,31 +35,32 @@ def noted(change: str, proved: int, unproved: Sequence[str], left: int) -> Docum
 
 def recorded(prd: Prd, known: Mapping[str, Document]) -> Prd:
     """prd.json with what was found noted in its workflow, that of changes which are there no more left out."""
-    proofs = _proofs(prd, known)
-    current = {story.id: proofs[story.id] for story in prd.stories if _of(story, proofs)}
+    results = _results(prd, known)
+    current = {story.id: results[story.id] for story in prd.stories if _result_of(story, results)}
     return prd.with_workflow(parts=current) if current != prd.workflow.get("parts", {}) else prd
 
 
 def with_parts(prd: Prd, known: Mapping[str, Document] | None = None) -> Prd:
     """prd.json with what is known of parts in the stories' evidence: to be read, not to be written."""
-    proofs = _proofs(prd, known or {})
-    return prd.with_stories([_with_parts(story, _of(story, proofs)) for story in prd.stories]) if proofs else prd
+    if not (results := _results(prd, known or {})):
+        return prd
+    return prd.with_stories([_with_parts(story, _result_of(story, results)) for story in prd.stories])
 
 
-def _with_parts(story: Story, proof: Mapping[str, Any]) -> Document:
-    parts = {name: value for name, value in proof.items() if name != "change"}
+def _with_parts(story: Story, result: Mapping[str, Any]) -> Document:
+    parts = {name: value for name, value in result.items() if name != "change"}
     return {**story.raw, "evidence": {**story.raw["evidence"], "parts": parts}} if parts else story.raw
 
 
 def unproved(story: Story) -> str:
     """The places in a story's code that no test needs; "" if there is none."""
-    return _places(_parts(story.raw.get("evidence")), _MOST_NAMED)
+    return _places(_parts_in(story.raw.get("evidence")), _MOST_NAMED)
 
 
-def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
+def parts_in_words(evidence: object, most: int = _MOST_PRINTED) -> str:
     """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`, `no untested changes (34 tried)`; "" if
     nothing is known of them."""
-    parts = _parts(evidence)
+    parts = _parts_in(evidence)
     number, proved, left = (count_of(parts.get(name)) for name in ("of", "proved", "left"))
     if not number:
         return ""
@@ -69,15 +71,15 @@ def parts_in_words(evidence: object, most: int = _MOST_SAID) -> str:
     return untested + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
 
 
-def _proofs(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:
+def _results(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:
     return {**mapping_of(prd.workflow.get("parts")), **known}
 
 
-def _of(story: Story, proofs: Mapping[str, Any]) -> Mapping[str, Any]:
+def _result_of(story: Story, results: Mapping[str, Any]) -> Mapping[str, Any]:
     """What was found of the story's code as it landed; {} if nothing was."""
-    proof = mapping_of(proofs.get(story.id))
+    result = mapping_of(results.get(story.id))
     change = mapping_of(story.raw.get("evidence")).get("change")
-    return proof if story.is_completed and change and proof.get("change") == change else {}
+    return result if story.is_completed and change and result.get("change") == change else {}
 
 
 def _has_proof(story: Story) -> bool:
@@ -93,5 +95,5 @@ def _places(parts: Mapping[str, Any], most: int) -> str:
     return ", ".join([*named[:most], *([f"{hidden} more"] if hidden else [])])
 
 
-def _parts(evidence: object) -> Mapping[str, Any]:
+def _parts_in(evidence: object) -> Mapping[str, Any]:
     return mapping_of(mapping_of(evidence).get("parts"))

@@ -169,7 +169,7 @@ def test_a_night_ends_where_nobody_worked_for_hours_unless_the_provider_was_wait
 def test_a_decision_has_the_remarks_that_a_person_wrote() -> None:
     said = {"ev": "rejected", "feature": "login", "gate": "spec", "verdict": "revise", "at": 1.0}
     past = past_of([{**said, "text": "Name\nthe rates"}, said, {**said, "verdict": "rejected"}])
-    assert [one.said for one in past.decisions] == [
+    assert [one.text for one in past.decisions] == [
         "spec sent back: Name the rates", "spec sent back with remarks", "spec rejected",
     ]  # fmt: skip
 

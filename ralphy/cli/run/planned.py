@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.cli.options import Invocation
 from ralphy.cli.status.look import explained
 from ralphy.engine.feature.features import FeatureLocation
-from ralphy.engine.view.status import seen
+from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
@@ -26,7 +26,7 @@ def show_plan(call: Invocation, w: Workspace, location: FeatureLocation | None, 
 
 def tell_plan(call: Invocation, w: Workspace) -> None:
     """What a person is told before the first agent is paid: what is planned, what it may cost, and what ends it."""
-    s = seen(w, call.find_feature(w.feature.name))
+    s = snapshot_at(w, call.find_feature(w.feature.name))
     plan = plan_of(s, w.config)
     if plan.expected is None:
         return

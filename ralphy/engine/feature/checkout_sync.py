@@ -73,7 +73,7 @@ def expect(w: Workspace, old: str, new: str) -> None:
         if is_theirs and origin:
             continue
         if not origin or (origin != old and not _staged(repository, old)):  # somebody has brought it to `old`
-            write_note(_behind_file(repository), {"branch": w.feature_branch, "old": old, "said": ""})
+            write_note(_behind_file(repository), {"branch": w.feature_branch, "old": old, "reported": ""})
 
 
 def follow(w: Workspace, old: str, new: str) -> None:
@@ -94,7 +94,7 @@ def catch_up(w: Workspace) -> None:
             continue
         why = _bring_up(w, repository, old, tip) if old != tip else ""
         if why:
-            _say_once(w, repository, f"{repository.root} does not follow {w.feature_branch} to {tip[:10]}: {why}")
+            _report_once(w, repository, f"{repository.root} does not follow {w.feature_branch} to {tip[:10]}: {why}")
         else:
             _behind_file(repository).unlink(missing_ok=True)
 
@@ -341,11 +341,11 @@ def _has_ancestor(w: Workspace, commit: str, of: str) -> bool:
         return False
 
 
-def _say_once(w: Workspace, repository: Repository, text: str) -> None:
+def _report_once(w: Workspace, repository: Repository, text: str) -> None:
     noted = read_note(_behind_file(repository))
-    if noted.get("said") != text:
+    if noted.get("reported") != text:
         w.say(text)
-        write_note(_behind_file(repository), {**noted, "said": text})
+        write_note(_behind_file(repository), {**noted, "reported": text})
 
 
 def _origin(w: Workspace, repository: Repository) -> str:

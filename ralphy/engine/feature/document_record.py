@@ -47,12 +47,12 @@ class Record:
         last, _ = self.files.get(name, ("", ()))
         return any(oid == last or oid in self.also.get(name, ()) for oid in ids)
 
-    def note(self, name: str, oid: str, seen: Signature) -> None:
+    def note(self, name: str, oid: str, stat: Signature) -> None:
         """The file holds this version now."""
         last, _ = self.files.get(name, ("", ()))
         former = dict.fromkeys((last, *self.also.pop(name, ()), *self.earlier.get(name, ())))
         self.earlier[name] = [old for old in former if old and old != oid][:_KEPT]
-        self.files[name] = (oid, seen)
+        self.files[name] = (oid, stat)
 
     def accept(self, name: str, oid: str) -> None:
         """A version that is not an edit (any more)."""
@@ -94,7 +94,7 @@ def read_record(path: Path) -> Record:
 
 
 def _files(noted: Any) -> dict[str, tuple[str, Signature]]:
-    return {name: (str(oid), tuple(map(int, seen))) for name, (oid, seen) in noted.items()}
+    return {name: (str(oid), tuple(map(int, stat))) for name, (oid, stat) in noted.items()}
 
 
 def _lists(noted: Any) -> dict[str, list[str]]:

@@ -79,11 +79,14 @@ class Edits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FileState:
+    """A document in the folder: `oid` is the version that the file holds, `want` the one that is to stand there, "" for
+    none."""
+
     name: str
     kind: _Kind
-    oid: str = ""  # of the file
-    want: str = ""  # of the version that is to stand there, "" if none is
+    oid: str = ""
+    want: str = ""
     data: bytes | None = None
     stat: Signature = ()
 
@@ -121,10 +124,10 @@ def lay_out(w: Workspace, tip: str) -> Laid:
     head = _head_text(w)
     if record.tip == tip and record.head == head and _is_untouched(w, record):
         return Laid()
-    seen, busy = _settled(w, tip, record)
+    states, busy = _settled(w, tip, record)
     if busy:
         return Laid(busy=busy)
-    due = [one for one in seen if one.kind in (_Kind.STALE, _Kind.MISSING, _Kind.IN_BRANCH)]
+    due = [one for one in states if one.kind in (_Kind.STALE, _Kind.MISSING, _Kind.IN_BRANCH)]
     had = [one.name for one in due if one.kind is _Kind.MISSING and one.name in record.files]
     missing = tuple(had) if record.head == head else ()
     for one in due:
@@ -135,7 +138,7 @@ def lay_out(w: Workspace, tip: str) -> Laid:
         w.milestone("documents_noted")
     written = tuple(one.name for one in due if _bring(w, one))
     w.milestone("documents_laid_out")
-    _note(w, record, seen, written)
+    _note(w, record, states, written)
     record.tip, record.head = tip, head
     record.save()
     return Laid(written, missing, tuple(one.name for one in due if one.kind is _Kind.IN_BRANCH and one.name in written))
@@ -144,13 +147,13 @@ def lay_out(w: Workspace, tip: str) -> Laid:
 def edited(w: Workspace, tip: str) -> Edits:
     """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
     record = read_record(_record_path(w))
-    seen, busy = _settled(w, tip, record)
+    states, busy = _settled(w, tip, record)
     if busy:
         return Edits()
-    changed = [one for one in seen if one.kind is _Kind.EDIT]
+    changed = [one for one in states if one.kind is _Kind.EDIT]
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
     broken = {one.name: why for one in changed if (why := _why_broken(one))}
-    broken |= {one.name: "is not a plain file" for one in seen if one.kind is _Kind.ODD}
+    broken |= {one.name: "is not a plain file" for one in states if one.kind is _Kind.ODD}
     return Edits(
         {one.name: one.data for one in changed if one.data is not None and one.name not in broken},
         {
@@ -161,7 +164,7 @@ def edited(w: Workspace, tip: str) -> Edits:
     )
 
 
-def put(w: Workspace, name: str, data: bytes) -> None:
+def write_preview(w: Workspace, name: str, data: bytes) -> None:
     """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
 
     Nothing is written where the commit that is checked out tracks the document: Git would refuse to switch branches.
@@ -202,7 +205,7 @@ def is_known_version(w: Workspace, path: str, oid: str) -> bool:
     return record.is_ours(name, (oid,)) or oid in record.versions(name)
 
 
-def _bring(w: Workspace, one: _Seen) -> bool:
+def _bring(w: Workspace, one: _FileState) -> bool:
     """Write or remove one document; False if a person or Git was quicker."""
     path = w.feature.file(one.name)
     data = w.objects.read(one.want) if one.want else None
@@ -251,20 +254,20 @@ def _name_new(path: Path, data: bytes) -> bool:
     return True
 
 
-def _note(w: Workspace, record: Record, seen: Sequence[_Seen], written: Sequence[str]) -> None:
+def _note(w: Workspace, record: Record, states: Sequence[_FileState], written: Sequence[str]) -> None:
     """What stands in the folder now."""
-    for one in seen:
+    for one in states:
         if one.name in written and not one.want:
             record.files.pop(one.name, None)
             record.also.pop(one.name, None)
         elif one.name in written or one.kind is _Kind.SAME:
             file_stat = signature(w.feature.file(one.name)) if one.name in written else one.stat
             record.note(one.name, one.want, file_stat if file_stat and is_old(file_stat) else ())
-    record.left = {one.name: (one.oid, one.stat) for one in seen if one.kind is _Kind.LEFT and is_old(one.stat)}
+    record.left = {one.name: (one.oid, one.stat) for one in states if one.kind is _Kind.LEFT and is_old(one.stat)}
 
 
 def _is_untouched(w: Workspace, record: Record) -> bool:
-    return all(seen and signature(w.feature.file(name)) == seen for name, (_, seen) in record.files.items())
+    return all(known and signature(w.feature.file(name)) == known for name, (_, known) in record.files.items())
 
 
 def wait_for_git(w: Workspace) -> str:
@@ -275,19 +278,19 @@ def wait_for_git(w: Workspace) -> str:
     return "a change of the index (index.lock)" if _has_lock(w) else git.operation_in_progress(w.repository)
 
 
-def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_Seen], str]:
+def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_FileState], str]:
     """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
     if operation := git.operation_in_progress(w.repository):
         return [], operation
-    seen: list[_Seen] = []
+    states: list[_FileState] = []
     for _ in range(_TRIES):
         head = _head_text(w)
-        seen = list(_look(w, tip, record))
-        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING, _Kind.IN_BRANCH) for one in seen)
+        states = list(_look(w, tip, record))
+        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING, _Kind.IN_BRANCH) for one in states)
         if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
-            return seen, ""
+            return states, ""
         time.sleep(_PAUSE_S)
-    return (seen, "") if not _has_lock(w) else ([], "index.lock is held")
+    return (states, "") if not _has_lock(w) else ([], "index.lock is held")
 
 
 def _is_git_writing(w: Workspace) -> bool:
@@ -307,7 +310,7 @@ def _has_lock(w: Workspace) -> bool:
     return time.time() - made < _DEAD_LOCK_S
 
 
-def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
+def _look(w: Workspace, tip: str, record: Record) -> Iterator[_FileState]:
     wanted, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
     for name in sorted({*wanted, *record.files, *here, *_others(w, {*wanted, *record.files, *here})}):
         want, tracked = wanted.get(name, ""), here.get(name, "")
@@ -315,39 +318,39 @@ def _look(w: Workspace, tip: str, record: Record) -> Iterator[_Seen]:
         file_stat = signature(path)
         known, known_stat = record.files.get(name, ("", ()))
         if file_stat and file_stat == known_stat and known == want:
-            yield _Seen(name, _Kind.SAME, want, want, None, file_stat)
+            yield _FileState(name, _Kind.SAME, want, want, None, file_stat)
         elif file_stat and tracked != want and record.left.get(name) == (tracked, file_stat):
-            yield _Seen(name, _Kind.LEFT, tracked, want, None, file_stat)
+            yield _FileState(name, _Kind.LEFT, tracked, want, None, file_stat)
         elif link_on_the_way(w.repository.root, path) or (file_stat and not stat.S_ISREG(file_stat[0])):
-            yield _Seen(name, _Kind.ODD, "", want)
+            yield _FileState(name, _Kind.ODD, "", want)
         elif file_stat is None:
             kind = _Kind.MISSING if want and not tracked else _Kind.LEFT if tracked else _Kind.SAME
             if want or tracked:
-                yield _Seen(name, kind, "", want)
+                yield _FileState(name, kind, "", want)
         else:
             yield _judged(w, name, want, tracked, record, file_stat, is_begun=bool(tip))
 
 
 def _judged(
     w: Workspace, name: str, want: str, tracked: str, record: Record, file_stat: Signature, *, is_begun: bool
-) -> _Seen:
+) -> _FileState:
     data = read_regular(w.feature.file(name))
     if data is None:
-        return _Seen(name, _Kind.ODD, "", want)
+        return _FileState(name, _Kind.ODD, "", want)
     ids = _ids(w, data)
     is_ours = want in ids or record.is_ours(name, ids)
     if want in ids and tracked in ("", want):
-        return _Seen(name, _Kind.SAME, want, want, data, file_stat)
+        return _FileState(name, _Kind.SAME, want, want, data, file_stat)
     if w.preview in [(want, oid) for oid in ids]:
-        return _Seen(name, _Kind.SHOWN, ids[0], want, data, file_stat)
+        return _FileState(name, _Kind.SHOWN, ids[0], want, data, file_stat)
     if tracked in ids:
-        return _Seen(name, _Kind.LEFT, tracked, want, data, file_stat)
+        return _FileState(name, _Kind.LEFT, tracked, want, data, file_stat)
     if tracked and is_begun and is_ours:
         kind = _Kind.LEFT if _is_staged(w, name) else _Kind.IN_BRANCH
-        return _Seen(name, kind, ids[0], tracked, data, file_stat)
+        return _FileState(name, kind, ids[0], tracked, data, file_stat)
     is_back = not want and name not in record.files  # the branch took it out, and a person has brought it back
     kind = _Kind.STALE if is_ours and not tracked and not is_back else _Kind.EDIT
-    return _Seen(name, kind, ids[0], want, data, file_stat)
+    return _FileState(name, kind, ids[0], want, data, file_stat)
 
 
 def _is_staged(w: Workspace, name: str) -> bool:
@@ -376,7 +379,7 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
     return sorted(new & files_not_ignored(w)) if new else []
 
 
-def _why_broken(one: _Seen) -> str:
+def _why_broken(one: _FileState) -> str:
     """Why an edit cannot be taken over as it is; "" if it can."""
     if one.data is not None and _CONFLICT.search(one.data):
         return "has conflict markers"

@@ -47,7 +47,8 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     note_kept(w, prd)
     artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
     is_told = not w.unsandboxed_agent_running()
-    tree = replace(lane_tree.tree_of(w, prd), edited=_edited(w, docs) if is_told else ())
+    edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()
+    tree = replace(lane_tree.tree_of(w, prd), edited=edited)
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
@@ -81,10 +82,6 @@ def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
     """The markers in the folder; only STOP for a run that is not told of the person's edits."""
     names = MARKERS if is_told else ("STOP",)
     return {name: marker for name in names if (marker := read_marker(w.feature.file(name)))}
-
-
-def _edited(w: Workspace, docs: documents.Documents) -> tuple[str, ...]:
-    return tuple(map(w.feature.in_repository, docs.edited))
 
 
 def _unclear(w: Workspace, tip: str) -> tuple[str, ...] | None:

@@ -61,14 +61,14 @@ def how_to_resume(at: float, s: Snapshot) -> str:
 
 def decided(w: Workspace, location: FeatureLocation | None) -> tuple[Snapshot, d.Decision, str]:
     """What comes next, and why; `location` matters if the feature's newest state is not in the checkout."""
-    snapshot = seen(w, location)
+    snapshot = snapshot_at(w, location)
     decision = as_it_rests(w, snapshot.now, decide(snapshot, w.config))
     if location and location.at and not isinstance(decision, d.Done) and (place := w.worked_on_in):
         return snapshot, decision, f"{snapshot.feature} is being worked on in {place}"
     return snapshot, decision, decision.reason
 
 
-def seen(w: Workspace, location: FeatureLocation | None, *, review: bool = True) -> Snapshot:
+def snapshot_at(w: Workspace, location: FeatureLocation | None, *, review: bool = True) -> Snapshot:
     """The feature at its `location`; one that is merged or has a branch of another name, in a commit alone."""
     w.branch = branch_of(w)
     if location and location.at and not (location.has_branch and location.branch == w.feature_branch):

@@ -50,7 +50,7 @@ def render_tasks(w: Workspace, s: Snapshot, working: Collection[str | None] = ()
 def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
     """The stories as a checklist; `working` are those that are worked on."""
     known, answers = shown_status(prd), known_answers(prd)
-    status = {story: Status.IN_PROGRESS.value if story in working else own for story, own in known.items()}
+    status = {story: Status.IN_PROGRESS.value if story in working else stored for story, stored in known.items()}
     done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
         f"# Tasks: {done} of {len(prd.stories)} completed",
