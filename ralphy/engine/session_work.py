@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ralphy.documents import progress
 from ralphy.documents.criteria import titled_lists
@@ -16,8 +15,8 @@ from ralphy.documents.session_loop import SessionLoop
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import written_prd
 from ralphy.engine.feature.land import NewCommit, land
-from ralphy.engine.lane_use.checks import checked
 from ralphy.engine.lane_use.take_over import Candidate, committed
+from ralphy.engine.runs.evidence import evidence_of, of_verdict
 from ralphy.engine.runs.prompt import context_texts
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge_session
@@ -74,17 +73,11 @@ def _complete(
     execution = {"attempts": loop.attempts, "code_test_attempts": loop.attempts, "completed_at": w.iso_now,
                  "files_modified": names}  # fmt: skip
     added, removed = git.lines_changed(w.repository, candidate.green, candidate.tree)
-    evidence: dict[str, Any] = {
-        "tree": candidate.code,
-        "base": base,
+    evidence = evidence_of(candidate.code, base, verdict.checks, {
         "accepted": "done in a session of Claude Code, without a sandbox",
         "lines": {"added": added, "removed": removed},
-        "checks": [checked(check) for check in verdict.checks],
-        "verified": any(not check.is_empty for check in verdict.checks),
-    }
-    verdict_fields = {"tests": dict(verdict.tests), "acceptance": list(verdict.acceptance.rows),
-                      "warnings": list(verdict.warnings)}  # fmt: skip
-    evidence |= {name: value for name, value in verdict_fields.items() if value}
+        **of_verdict(verdict),
+    })  # fmt: skip
     fields = completed(story, execution, evidence, [path for path in names if is_test(path)],
                        review_follows=QA in steps())  # fmt: skip
     checks = [check.sentence() for check in verdict.checks]

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from ralphy.documents.questions import without
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import commit_documents
-from ralphy.engine.lane_use.checks import CheckResult, checked, failed, run_checks
+from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.runs.evidence import evidence_of
 from ralphy.engine.verify.baseline_records import record_baseline
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
@@ -62,11 +63,4 @@ def _green_checks(w: Workspace, s: Snapshot) -> Sequence[CheckResult]:
 def _evidence(s: Snapshot, results: Sequence[CheckResult]) -> Document:
     doubts = ((not results, "no checks are configured or detected"), (any(c.is_empty for c in results), "no tests ran"))
     warnings = [text for is_so, text in doubts if is_so]
-    evidence: Document = {
-        "tree": s.tree.code,
-        "base": s.tree.head,
-        "accepted": "accepted by a person",
-        "checks": [checked(c) for c in results],
-        "verified": any(not c.is_empty for c in results),
-    }
-    return {**evidence, "warnings": warnings} if warnings else evidence
+    return evidence_of(s.tree.code, s.tree.head, results, {"accepted": "accepted by a person", "warnings": warnings})

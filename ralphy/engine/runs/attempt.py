@@ -21,6 +21,7 @@ from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.runs.ending import end_line
+from ralphy.engine.runs.evidence import evidence_of, of_verdict
 from ralphy.engine.runs.running import Ran
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.case import Verdict
@@ -33,7 +34,7 @@ from ralphy.errors import BranchMoved
 from ralphy.git.commands import lines_changed
 from ralphy.pipeline.breaker import signature
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.model import Prd, Snapshot, Status, Story
+from ralphy.pipeline.model import Document, Prd, Snapshot, Status, Story
 from ralphy.pipeline.steering import steering_files
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.qa import QA
@@ -127,10 +128,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         "completed_at": w.iso_now,
     }
     tests = _names(w, [path for path in a.candidate.files if is_test(path)][:100])
-    change = digest_of(file_changes(w, a.candidate.green, a.candidate.tree))
-    added, removed = lines_changed(w.repository, a.candidate.green, a.candidate.tree)
-    evidence = {**_evidence(a, cost, _names(w, a.candidate.files)), "change": change,
-                "lines": {"added": added, "removed": removed}}  # fmt: skip
+    evidence = _evidence(w, a, cost)
     fields = completed(a.story, execution, evidence, tests, review_follows=QA in steps())
     prd = a.prd.with_story(a.story.id, **fields)
     trailers = [
@@ -148,6 +146,19 @@ def _land_story(w: Workspace, a: Attempt) -> None:
     files = _files(w, a, prd, "completed")
     commit = land(w, NewCommit(subject, trailers, a.candidate.tree, a.head, files, end, body))
     w.emit(landed_event(prd.story(a.story.id), commit))
+
+
+def _evidence(w: Workspace, a: Attempt, cost_usd: float) -> Document:
+    added, removed = lines_changed(w.repository, a.candidate.green, a.candidate.tree)
+    return evidence_of(a.candidate.code, a.head, a.verdict.checks, {
+        "run": a.ran.run,
+        "cost_usd": round(cost_usd, 4),
+        "check_runs": subject().runs,
+        **of_verdict(a.verdict),
+        "steering": steering_files(_names(w, a.candidate.files)),
+        "change": digest_of(file_changes(w, a.candidate.green, a.candidate.tree)),
+        "lines": {"added": added, "removed": removed},
+    })  # fmt: skip
 
 
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
@@ -242,27 +253,6 @@ def _for_the_breaker(a: Attempt) -> dict[str, Any]:
         "error": signature(a.verdict.failure) or None,
         "test_only": says_testing or (bool(files) and all(is_test(path) for path in files)) or None,
     }
-
-
-def _evidence(a: Attempt, cost_usd: float, names: Sequence[str]) -> dict[str, Any]:
-    evidence: dict[str, Any] = {
-        "tree": a.candidate.code,
-        "base": a.head,
-        "run": a.ran.run,
-        "cost_usd": round(cost_usd, 4),
-        "checks": [checked(c) for c in a.verdict.checks],
-        "verified": any(not check.is_empty for check in a.verdict.checks),
-    }
-    evidence["check_runs"] = subject().runs
-    if a.verdict.tests:
-        evidence["tests"] = dict(a.verdict.tests)
-    if rows := a.verdict.acceptance.rows:
-        evidence["acceptance"] = list(rows)
-    if steering := steering_files(names):
-        evidence["steering"] = steering
-    if a.verdict.warnings:
-        evidence["warnings"] = list(a.verdict.warnings)
-    return evidence
 
 
 def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes | None]:
