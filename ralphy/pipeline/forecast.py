@@ -108,11 +108,8 @@ def usual_span(paces: Sequence[Pace], feature: str) -> tuple[float, float] | Non
 
     None until two have landed.
     """
-    ranked = sorted(pace.seconds for pace in _known(paces, feature))
-    if not ranked[1:]:
-        return None
-    quarter = (len(ranked) - 1) // 4
-    return ranked[quarter], ranked[-1 - quarter]
+    seconds = [pace.seconds for pace in _known(paces, feature)]
+    return _quartiles(seconds) if len(seconds) > 1 else None
 
 
 def _known(paces: Sequence[Pace], feature: str) -> list[Pace]:

@@ -13,9 +13,9 @@ from ralphy.engine.feature.checkout_sync import (
     Moved,
     catch_up,
     follow,
+    git_operation_on_branch,
     moved_by_person,
     record_branch_tip,
-    why_hold,
 )
 from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.live_documents import lay_out
@@ -160,12 +160,11 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
     project.git("commit", "--quiet", "--all", "-m", "other")
     project.git("switch", "--quiet", project.branch)
     with opened(project) as w:
-        assert why_hold(w) == ""
+        assert git_operation_on_branch(w) == ""
     project.git("merge", "--quiet", "--no-commit", "--no-ff", "other")
     with opened(project) as w:
         begun = f"a merge on ralph/login in {project.repo}"
-        assert why_hold(w) == f"{begun} is in progress: finish or abort it"
-        assert observe(w).tree.busy == begun
+        assert git_operation_on_branch(w) == observe(w).tree.busy == begun
     (message,) = land(project)
     assert message.endswith("a merge is in progress: finish or abort it")
     assert text(project, "src/base.py") == "OTHER = 1\n"

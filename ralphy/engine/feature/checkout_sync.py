@@ -131,12 +131,6 @@ def moved_by_person(w: Workspace) -> Moved | None:
     return Moved(tip, before, How.REWOUND if _has_ancestor(w, tip, before) else How.REWRITTEN)
 
 
-def why_hold(w: Workspace) -> str:
-    """Why the branch must not be moved now; "" if it may be: a merge that goes on would undo what lands meanwhile."""
-    begun = git_operation_on_branch(w)
-    return f"{begun} is in progress: finish or abort it" if begun else ""
-
-
 def git_operation_on_branch(w: Workspace) -> str:
     """The operation that a person has begun on the branch, and where, such as "a merge on ralph/login in /srv/shop"."""
     for repository in standing(w):

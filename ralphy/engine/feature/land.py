@@ -24,9 +24,9 @@ from ralphy.engine.feature.checkout_sync import (
     catch_up,
     expect,
     follow,
+    git_operation_on_branch,
     moved_by_person,
     record_branch_tip,
-    why_hold,
 )
 from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
 from ralphy.engine.feature.documents import committed_prd
@@ -89,7 +89,7 @@ def land(w: Workspace, new: NewCommit) -> str:
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     progress.txt gets the name of the last story's commit.
     """
-    _wait_for_git(w)
+    _wait_for_merge(w)
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.unsandboxed_agent_running(new.end.get("run")) else Edits()
     merged = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
@@ -194,14 +194,13 @@ def ensure_folder_files(w: Workspace) -> None:
         replace_file(w.feature.file(name), data, durable=False)
 
 
-def _wait_for_git(w: Workspace) -> None:
-    """A merge of a person's that goes on on the branch is waited for, for a while."""
+def _wait_for_merge(w: Workspace) -> None:
+    """Wait for the end of a person's merge on the branch, for a while: it would undo what lands meanwhile."""
     for _ in range(_TRIES):
-        why = why_hold(w)
-        if not why:
+        if not (operation := git_operation_on_branch(w)):
             return
         w.pause(_PAUSE_S)
-    raise Conflict(why, hint="then run it again; nothing is lost")
+    raise Conflict(f"{operation} is in progress: finish or abort it", hint="then run it again; nothing is lost")
 
 
 def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, str]:
