@@ -22,6 +22,6 @@ def test_clarify_asks_once_shows_what_is_open_and_the_specification_waits(made: 
     project.write("CLARIFICATIONS.md", with_answer(project.read("CLARIFICATIONS.md"), "Q1", "B"))
     assert call("loop")[0] == ExitCode.WAITING and len(project.prompts("spec")) == 1
     code, out, _ = call("--json", "loop", "--to", "clarify")
-    assert code == 0 and "SPEC.md is written: nothing is asked" in out
+    assert code == 0 and "SPEC.md exists already, so no questions are asked" in out
     code, _, err = call("clarify")
     assert code == ExitCode.CONFLICT and "ralphy redo spec login" in err

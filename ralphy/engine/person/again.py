@@ -70,10 +70,11 @@ def _require_asking(w: Workspace, s: Snapshot) -> None:
     """Raises Conflict where the next run would not ask anything about PRD.md."""
     if s.digest(SPEC.document):
         raise Conflict(
-            f"{SPEC.document} is written: the next run asks nothing", hint=f"first: ralphy redo {SPEC.name} {s.feature}"
+            f"{SPEC.document} exists already, so the next run asks no questions",
+            hint=f"first: ralphy redo {SPEC.name} {s.feature}",
         )
     if w.config.clarify.ask == "off":
-        raise Conflict("clarify.ask is off: the next run asks nothing",
+        raise Conflict("clarify.ask is off, so the next run asks no questions",
                        hint=f"ralphy config set clarify.ask on, or: rm {w.feature.in_repository(CLARIFY.document)}; "
                             f"ralphy clarify {s.feature}")  # fmt: skip
 

@@ -22,7 +22,7 @@ class _Clarify(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
         """What the step asks for. A PRD.md that does not say what is wanted at all is refused by the next step."""
         if s.session.last_step == self.name and s.digest(_SPEC):
-            return d.Done(f"{_SPEC} is written: nothing is asked before it")
+            return d.Done(f"{_SPEC} exists already, so no questions are asked")
         decision = None if s.prd_faults else super().rule(s, config)
         if not (isinstance(decision, d.Wait) and s.unclear):
             return decision
@@ -57,5 +57,5 @@ CLARIFY = _Clarify(
     briefing=(Briefing.FEATURE,),
     gate=lambda gates: gates.clarify,
     waiting_phase="AWAITING_CLARIFICATION",
-    why_first=f"what {_PRD} leaves open is not asked yet",
+    why_first=f"no agent has asked yet what {_PRD} leaves open",
 )

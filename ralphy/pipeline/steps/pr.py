@@ -10,7 +10,7 @@ from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import BEFORE, CODE, DocumentFormat, Handed, Step, StepOutput
 from ralphy.pipeline.verification import unverified
 
-_WHY = "the review is approved; the pull request's text is written"
+_WHY = "the review is approved; the pull request's text is written next"
 
 
 class _Pr(Step):
