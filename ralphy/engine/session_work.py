@@ -14,7 +14,7 @@ from ralphy.documents.criteria import titled_lists
 from ralphy.documents.session_loop import SessionLoop
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import written_prd
-from ralphy.engine.feature.land import NewCommit, land
+from ralphy.engine.feature.land import chore, land
 from ralphy.engine.lane_use.take_over import Candidate, committed
 from ralphy.engine.runs.evidence import evidence_of, of_verdict
 from ralphy.engine.runs.prompt import context_texts
@@ -118,9 +118,8 @@ def _landed(
     log = progress.added(documents.text(w, "progress.txt"), entry, w.iso_now)
     new: dict[str, bytes | None] = {"prd.json": written_prd(w, prd), "progress.txt": log.encode(),
                                     document: written.encode()}  # fmt: skip
-    trailers = [("Ralphy-Event", f"session {w.feature.name}/{story.id}")]
-    subject = f"chore({w.feature.name}): {story.id} is {status} in a session"
-    return land(w, NewCommit(subject, trailers, tree or w.objects.tree_of(s.tree.head), s.tree.head, new))
+    event, subject = f"session {w.feature.name}/{story.id}", f"{story.id} is {status} in a session"
+    return land(w, chore(w, event, subject, s.tree.head, new, tree=tree))
 
 
 def session_prompt(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -> str:

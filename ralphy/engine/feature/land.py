@@ -83,6 +83,16 @@ class NewCommit:
     body: str = ""
 
 
+def chore(
+    w: Workspace, event: str, subject: str, parent: str, files: Mapping[str, bytes | None], *, tree: str = "",
+    end: Mapping[str, Any] | None = None, body: str = "",
+) -> NewCommit:  # fmt: skip
+    """A commit of Ralphy's own: of documents alone, unless `tree` has another code."""
+    trailers = [("Ralphy-Event", event), *([("Ralphy-Run", end["run"])] if end else [])]
+    subject, tree = f"chore({w.feature.name}): {subject}", tree or w.objects.tree_of(parent)
+    return NewCommit(subject, trailers, tree, parent, files, end or {}, body)
+
+
 def land(w: Workspace, new: NewCommit) -> str:
     """Make the commit and move the branch to it; gives its id. Raises Conflict if the branch moved meanwhile.
 
@@ -159,9 +169,7 @@ def commit_documents(
     changed = {**(files or {}), **({"prd.json": dump(prd.raw)} if prd else {})}
     if s.tree.is_on_branch:
         about = f"{w.feature.name}/{story}" if story else w.feature.name
-        trailers = [("Ralphy-Event", f"{event} {about}"), *([("Ralphy-Run", end["run"])] if end else [])]
-        tree, subject = w.objects.tree_of(s.tree.head), f"chore({w.feature.name}): {subject}"
-        return land(w, NewCommit(subject, trailers, tree, s.tree.head, changed, end or {}))
+        return land(w, chore(w, f"{event} {about}", subject, s.tree.head, changed, end=end))
     ensure_folder_files(w)
     written = {name: data for name, data in changed.items() if data is not None}
     note_ours(w, ids_of(w, written))
@@ -213,9 +221,7 @@ def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, s
 
 def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
     """The commit of what a person changed in the documents."""
-    trailers = [("Ralphy-Event", f"adopted {w.feature.name}")]
-    tree = w.objects.tree_of(parent)
-    return NewCommit(f"chore({w.feature.name}): changes by hand", trailers, tree, parent, {}, body=body)
+    return chore(w, f"adopted {w.feature.name}", "changes by hand", parent, {}, body=body)
 
 
 def adopt_edits(w: Workspace, tip: str, body: str) -> None:
@@ -247,10 +253,9 @@ def _bring_back(w: Workspace, moved: Moved) -> None:
     """A person committed from a checkout that was behind: what that undid of Ralphy's work is landed again."""
     tree = w.objects.graft(w.objects.tree_of(moved.tip), moved.undone)
     names = ", ".join(list(moved.undone)[:5])
-    trailers = [("Ralphy-Event", f"brought back {w.feature.name}")]
     body = f"The commit {moved.tip[:10]} was made in a checkout that was behind, and undid: {names}"
-    subject = f"chore({w.feature.name}): bring back what a stale checkout undid"
-    land(w, NewCommit(subject, trailers, tree, moved.tip, {}, body=body))
+    subject = "bring back what a stale checkout undid"
+    land(w, chore(w, f"brought back {w.feature.name}", subject, moved.tip, {}, tree=tree, body=body))
     w.say(f"{body}; it is back")
 
 
@@ -352,7 +357,7 @@ def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
                        hint=f"`git check-ignore -v {quote(prd)}` names the rule to remove")  # fmt: skip
 
 
-def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
+def begin_branch(w: Workspace, before: Tree, prd: Prd) -> str:
     """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
     if busy := wait_for_git(w):
         raise Conflict(f"{busy} is in progress, and the documents of a new feature are read from the checkout",
@@ -362,7 +367,8 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     files: dict[str, bytes | None] = {**dict.fromkeys(gone), **edits.files}
     if "prd.json" in files or prd.stories:
         files["prd.json"] = dump(prd.raw)
-    commit = written_commit(w, before.head, subject, f"branch {w.feature.name}", files)
+    start = chore(w, f"branch {w.feature.name}", f"start of {before.feature_branch}", before.head, files)
+    commit = written_commit(w, start)
     w.milestone("objects_written")
     exclude(w.repository, f"{w.feature.path}/")
     _move(w, before.behind, commit)
@@ -377,7 +383,6 @@ def begin_branch(w: Workspace, before: Tree, subject: str, prd: Prd) -> str:
     return commit
 
 
-def written_commit(w: Workspace, parent: str, subject: str, event: str, files: Mapping[str, bytes | None]) -> str:
-    """A commit of these documents that no branch has yet."""
-    new = NewCommit(subject, [("Ralphy-Event", event)], "", parent, {})
-    return _write_commit(w, new, w.objects.graft(w.objects.tree_of(parent), _entries(w, files)))
+def written_commit(w: Workspace, new: NewCommit) -> str:
+    """Write the commit, for no branch yet; gives its id."""
+    return _write_commit(w, new, w.objects.graft(new.tree, _entries(w, new.files)))

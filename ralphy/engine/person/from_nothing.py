@@ -11,7 +11,7 @@ from collections.abc import Collection
 from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
 from ralphy.engine.feature.checkout_sync import forget_branch_tip, standing
 from ralphy.engine.feature.documents import all_of_the_folder, look_at, place_of
-from ralphy.engine.feature.land import written_commit
+from ralphy.engine.feature.land import chore, written_commit
 from ralphy.engine.feature.lane_tree import start_of, work_tip
 from ralphy.engine.feature.live_documents import documents_at, forget_documents
 from ralphy.engine.workspace.set_aside import set_aside
@@ -73,8 +73,8 @@ def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     """Keep what there is, and leave PRD.md alone; gives the ref that keeps it."""
     tip, ref = work_tip(w), next_ref(w)
     files = look_at(w).merged.adoption if tip else dict(all_of_the_folder(w))
-    subject = f"chore({s.feature}): as it was before it started from nothing"
-    saved_commit = written_commit(w, s.tree.head, subject, f"kept {s.feature}", files) if files or not tip else tip
+    before = chore(w, f"kept {s.feature}", "as it was before it started from nothing", s.tree.head, files)
+    saved_commit = written_commit(w, before) if files or not tip else tip
     w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {saved_commit}\n".encode())
     w.milestone("past_kept")
     w.record("reset")

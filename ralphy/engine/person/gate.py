@@ -117,7 +117,7 @@ def open_branch(w: Workspace, _: d.OpenBranch, s: Snapshot) -> None:
     prd = prd if prd is s.prd and s.has_prd_file else _with_branch(w, prd)
     if begins := beginning(w, s.tree):
         w.say(begins)
-    begin_branch(w, s.tree, f"chore({w.feature.name}): start of {s.tree.feature_branch}", prd)
+    begin_branch(w, s.tree, prd)
 
 
 def _with_branch(w: Workspace, prd: Prd) -> Prd:

@@ -14,7 +14,7 @@ from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.documents import committed_prd, written_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
-from ralphy.engine.feature.land import NewCommit, land, landed_event, tip_taken_up
+from ralphy.engine.feature.land import NewCommit, chore, land, landed_event, tip_taken_up
 from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.checks import CheckResult, checked
@@ -202,11 +202,9 @@ def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     if v.question:
         text = documents.text(w, "QUESTIONS.md", a.head)
         files["QUESTIONS.md"] = asked(text, a.story.id, a.story.title, v.question).encode()
-    event = "question" if v.question else "attempt-failed"
-    subject = f"chore({w.feature.name}): {a.story.id} attempt {a.number} {'asks' if v.question else 'rejected'}"
-    trailers = [("Ralphy-Event", f"{event} {w.feature.name}/{a.story.id}"), ("Ralphy-Run", a.ran.run)]
-    why = _short(v.failure)
-    land(w, NewCommit(subject, trailers, w.objects.tree_of(a.head), a.head, files, end, why))
+    event = f"{'question' if v.question else 'attempt-failed'} {w.feature.name}/{a.story.id}"
+    subject = f"{a.story.id} attempt {a.number} {'asks' if v.question else 'rejected'}"
+    land(w, chore(w, event, subject, a.head, files, end=end, body=_short(v.failure)))
 
 
 def _is_green(verdict: Verdict) -> bool:
