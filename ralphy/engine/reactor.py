@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
-from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.reconcile import reconcile
 from ralphy.engine.wakeups import Wakeups, signature_of

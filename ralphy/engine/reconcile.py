@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 from ralphy.engine.crew import Crew
+from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.checkout_sync import catch_up
 from ralphy.engine.feature.land import tip_taken_up
-from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.person import answering, gate
 from ralphy.engine.publish import publish

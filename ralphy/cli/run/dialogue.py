@@ -17,7 +17,7 @@ from ralphy.cli.run import clarifying
 from ralphy.cli.run.live import Live
 from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.lane_tree import work_tip
+from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace

@@ -14,10 +14,10 @@ import orjson
 
 from ralphy.documents.feature_folder import artifact_digest, artifact_names, read_artifact
 from ralphy.documents.prd_reader import check_prd
+from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.document_edits import MergedEdits, merge_edits
 from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.features import prd_at
-from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.document_record import blob_id
-from ralphy.engine.feature.lane_tree import work_tip
 from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
 from ralphy.engine.workspace.set_aside import relative_path, set_aside
 from ralphy.engine.workspace.workspace import Workspace

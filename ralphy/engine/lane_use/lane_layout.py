@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from ralphy.engine.feature.branch_tip import tip_of, work_tip
 from ralphy.engine.feature.documents import all_of_the_folder
-from ralphy.engine.feature.lane_tree import tip_of, work_tip
 from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
 from ralphy.errors import EnvironmentProblem

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Collection
 
 from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
+from ralphy.engine.feature.branch_tip import start_of, work_tip
 from ralphy.engine.feature.checkout_sync import forget_branch_tip, standing
 from ralphy.engine.feature.documents import all_of_the_folder, look_at, place_of
 from ralphy.engine.feature.land import chore, written_commit
-from ralphy.engine.feature.lane_tree import start_of, work_tip
 from ralphy.engine.feature.live_documents import documents_at, forget_documents
 from ralphy.engine.workspace.set_aside import set_aside
 from ralphy.engine.workspace.workspace import Workspace

@@ -7,9 +7,9 @@ from typing import Any
 
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
+from ralphy.engine.feature.branch_tip import beginning
 from ralphy.engine.feature.kept_attempts import kept_numbers
 from ralphy.engine.feature.land import adopt_edits, begin_branch, commit_documents, ensure_folder_files
-from ralphy.engine.feature.lane_tree import beginning
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
 from ralphy.pipeline import decision as d

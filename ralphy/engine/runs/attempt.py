@@ -12,10 +12,10 @@ from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
+from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.feature.documents import committed_prd, written_prd
 from ralphy.engine.feature.kept_attempts import kept_commit, next_number
 from ralphy.engine.feature.land import NewCommit, chore, land, landed_event, tip_taken_up
-from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import with_documents

@@ -14,10 +14,10 @@ from typing import Any
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
+from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.edits_in_a_run import set_edits_aside
 from ralphy.engine.feature.land import complete_intent, read_intent
-from ralphy.engine.feature.lane_tree import tip_of
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.open_lanes import lanes_of
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ralphy.engine.feature.lane_tree import tip_of
+from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.lane_setup import is_set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane

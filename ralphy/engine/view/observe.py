@@ -12,7 +12,7 @@ from ralphy.documents.feature_folder import MARKERS, artifact_digest, artifact_n
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.readiness import faults
-from ralphy.engine.feature import documents, lane_tree
+from ralphy.engine.feature import branch_tip, documents
 from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.documents import lost_stories, with_way_back
 from ralphy.engine.feature.features import base_of, places_of, prd_at
@@ -48,7 +48,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
     is_told = not w.unsandboxed_agent_running()
     edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()
-    tree = replace(lane_tree.tree_of(w, prd), edited=edited)
+    tree = replace(branch_tip.tree_of(w, prd), edited=edited)
     return Snapshot(
         feature=w.feature.name,
         now=w.clock(),
@@ -179,7 +179,7 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     code = w.code_of(w.objects.tree_of(commit))
     mine = w.feature_branch
     tree = Tree(
-        head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=lane_tree.pushed(w, prd, mine)
+        head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=branch_tip.pushed(w, prd, mine)
     )
     contents = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
     questions = (contents["QUESTIONS.md"] or b"").decode("utf-8", "replace")
