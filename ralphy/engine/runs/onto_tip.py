@@ -23,10 +23,8 @@ from ralphy.engine.workspace.changes import is_control
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved
 from ralphy.git.commands import GitError
-from ralphy.lanes.lane import Lane
 from ralphy.pipeline.model import Story
 from ralphy.text.plain_text import as_utf8
-from ralphy.text.tone import WAITING
 
 _MOST_TRIES = 5
 _CONFLICTS = 1  # what `git merge-tree` ends with when both sides changed the same
@@ -36,7 +34,6 @@ def finish_story(w: Workspace, run: Run, ran: Ran) -> None:
     """Judge the work where the branch is, and settle it there. A branch that moves in the moment of the landing is
     merged onto like one that moved before. Only code is taken out of the lane."""
     story, base = run.snapshot.prd.story(run.decision.story or ""), run.snapshot.tree.head
-    ran = _lane_removal_costs_nothing(w, run.lane, ran)
     candidate = _candidate(w, run, ran)
     may_land = ran.result.outcome.costs_an_attempt and not candidate.refused and not ran.claim.asks
     head = base
@@ -78,15 +75,6 @@ def _attempt(w: Workspace, run: Run, ran: Ran, head: str, verdict: Verdict, cand
     prd = committed_prd(w, head)
     story = run.snapshot.prd.story(run.decision.story or "")
     return Attempt(story, run.decision.attempt, prd, head, ran, candidate, verdict)
-
-
-def _lane_removal_costs_nothing(w: Workspace, lane: Lane, ran: Ran) -> Ran:
-    """The run; one whose lane a person removed costs no attempt. Without a sandbox, the agent could have done it."""
-    if not lane.is_mounted or not lane.was_removed or not ran.result.outcome.costs_an_attempt:
-        return ran
-    why = f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
-    w.say(why, WAITING)
-    return replace(ran, result=replace(ran.result, outcome=Outcome.STOPPED, detail=why))
 
 
 def _judged(w: Workspace, story: Story, ran: Ran, candidate: Candidate, base: str, head: str) -> Verdict:

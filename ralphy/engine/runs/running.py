@@ -35,7 +35,7 @@ from ralphy.files.tree_walk import children, remove
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
-from ralphy.pipeline.events import AgentActivity, Tone
+from ralphy.pipeline.events import AgentActivity
 from ralphy.pipeline.model import InWork, Prd, Snapshot, Status
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
@@ -143,10 +143,9 @@ def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
     w.preview = ("", "")
     # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text)
-    if not claim.is_complete:
-        result = _with_new_login(w, run, result)
-        result = _lane_removal_costs_nothing(w, run.lane, result)
-        result = _budget_end_costs_nothing(w, run, result)
+    if why := _why_free(w, run, result, claim):
+        w.say(why, WAITING)
+        result = replace(result, outcome=Outcome.STOPPED, detail=why)
     _pass_on_warning(w, result)
     tampered, stands = run.outside.judged(w)
     redact_run(w, Path(run.request.run_dir))
@@ -228,39 +227,29 @@ def _set_early_aside(w: Workspace) -> None:
         w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
 
 
-def _lane_removal_costs_nothing(w: Workspace, lane: Lane, result: AgentResult) -> AgentResult:
-    """A run that could not begin because a person removed its lane costs no attempt."""
-    if result.outcome is not Outcome.FATAL or not lane.was_removed:
-        return result
-    return _free(w, result, f"lane {lane.name} was removed before its agent began: it costs no attempt, and is laid "
-                 "out again", WAITING)  # fmt: skip
+def _why_free(w: Workspace, run: Run, result: AgentResult, claim: Claim) -> str:
+    """Why a run costs no attempt that would cost one, or would end the night; "" if there is no reason."""
+    lane, is_fatal = run.lane, result.outcome is Outcome.FATAL
+    if lane.was_removed and run.decision.step == names.STORY and result.outcome.costs_an_attempt and lane.is_mounted:
+        # by a person: without a sandbox, the agent could have done it
+        return f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
+    if claim.is_complete:
+        return ""
+    if is_fatal and run.outside.is_closed and _inode(login_file(w)) != run.login:
+        # a sandbox shows the file that was there when the run began, and a person's session replaces it
+        return "the login was renewed outside during the run: it costs no attempt, and runs again"
+    if is_fatal and lane.was_removed:
+        return f"lane {lane.name} was removed before its agent began: it costs no attempt, and is laid out again"
+    return _why_budget_ended(w, run) if result.over_budget else ""
 
 
-def _budget_end_costs_nothing(w: Workspace, run: Run, result: AgentResult) -> AgentResult:
-    """A run that ended because the dollars of this call of Ralphy were used up costs no attempt; nor does one that had
-    a share of them, beside others."""
-    most, is_share = w.config.limits.max_cost_usd, run.has_share and w.config.lanes.jobs > 1
-    if not result.over_budget or most is None or (w.session.cost_usd < most and not is_share):
-        return result
-    what = "the run's share of the budget" if w.session.cost_usd < most else "the budget"
-    return _free(w, result, f"{what} of ${most} ran out during the run: it costs no attempt")
-
-
-def _with_new_login(w: Workspace, run: Run, result: AgentResult) -> AgentResult:
-    """A run whose login was refused, and is another file now, costs no attempt: a sandbox shows the file that was there
-    when the run began, and a session of the person's replaces it when it renews the login."""
-    is_renewed = run.outside.is_closed and _inode(login_file(w)) != run.login
-    if result.outcome is not Outcome.FATAL or not is_renewed:
-        return result
-    return _free(
-        w, result, "the login was renewed outside during the run: it costs no attempt, and runs again", WAITING
-    )
-
-
-def _free(w: Workspace, result: AgentResult, why: str, tone: Tone = "") -> AgentResult:
-    """The result as one that costs no attempt; the reason is reported."""
-    w.say(why, tone)
-    return replace(result, outcome=Outcome.STOPPED, detail=why)
+def _why_budget_ended(w: Workspace, run: Run) -> str:
+    """Which dollars of this call of Ralphy have ended a run: all, or the run's share beside others; "" if neither."""
+    most = w.config.limits.max_cost_usd
+    if most is not None and w.session.cost_usd >= most:
+        return f"the budget of ${most} ran out during the run: it costs no attempt"
+    is_share = most is not None and run.has_share and w.config.lanes.jobs > 1
+    return f"the run's share of the budget of ${most} ran out during the run: it costs no attempt" if is_share else ""
 
 
 def _inode(path: Path | None) -> int:
