@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -413,6 +413,3 @@ class Snapshot:
         """The digest of an artifact; "" if it is not there."""
         artifact = self.artifacts.get(name)
         return artifact.digest if artifact else ""
-
-    def at(self, now: float) -> Snapshot:
-        return replace(self, now=now)

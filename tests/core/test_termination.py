@@ -219,7 +219,7 @@ def assert_a_time_is_to_come_and_over_when_it_has_come(seen: Snapshot, config: C
         return
     assert seen.now < decision.until <= seen.now + config.limits.max_wait_s
     waited = replace(seen, session=replace(seen.session, waited=decision.until))
-    for later in (decide(seen.at(decision.until), config), decide(waited, config)):
+    for later in (decide(replace(seen, now=decision.until), config), decide(waited, config)):
         assert not isinstance(later, d.Wait) or later.until != decision.until
 
 

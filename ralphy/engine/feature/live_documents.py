@@ -49,13 +49,12 @@ class _Kind(Enum):
 class Laid:
     """`written` were brought up; `missing` of these were gone, and no switch of branches explains that.
 
-    `back` of these are as the commit that is checked out has them again. `busy` is why nothing was done.
+    `back` of these are as the commit that is checked out has them again.
     """
 
     written: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
-    busy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +123,9 @@ def lay_out(w: Workspace, tip: str) -> Laid:
     head = _head_text(w)
     if record.tip == tip and record.head == head and _is_untouched(w, record):
         return Laid()
-    states, busy = _settled(w, tip, record)
-    if busy:
-        return Laid(busy=busy)
+    states = _settled(w, tip, record)
+    if states is None:
+        return Laid()
     due = [one for one in states if one.kind in (_Kind.STALE, _Kind.MISSING, _Kind.IN_BRANCH)]
     had = [one.name for one in due if one.kind is _Kind.MISSING and one.name in record.files]
     missing = tuple(had) if record.head == head else ()
@@ -147,8 +146,8 @@ def lay_out(w: Workspace, tip: str) -> Laid:
 def edited(w: Workspace, tip: str) -> Edits:
     """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
     record = read_record(_record_path(w))
-    states, busy = _settled(w, tip, record)
-    if busy:
+    states = _settled(w, tip, record)
+    if states is None:
         return Edits()
     changed = [one for one in states if one.kind is _Kind.EDIT]
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
@@ -278,19 +277,19 @@ def wait_for_git(w: Workspace) -> str:
     return "a change of the index (index.lock)" if _has_lock(w) else git.operation_in_progress(w.repository)
 
 
-def _settled(w: Workspace, tip: str, record: Record) -> tuple[list[_FileState], str]:
-    """(the documents as they are, why they cannot be judged now): not in the middle of a switch of branches."""
-    if operation := git.operation_in_progress(w.repository):
-        return [], operation
+def _settled(w: Workspace, tip: str, record: Record) -> list[_FileState] | None:
+    """The documents as they are; None in the middle of a switch of branches or a merge, when they cannot be judged."""
+    if git.operation_in_progress(w.repository):
+        return None
     states: list[_FileState] = []
     for _ in range(_TRIES):
         head = _head_text(w)
         states = list(_look(w, tip, record))
         is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING, _Kind.IN_BRANCH) for one in states)
         if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
-            return states, ""
+            return states
         time.sleep(_PAUSE_S)
-    return (states, "") if not _has_lock(w) else ([], "index.lock is held")
+    return None if _has_lock(w) else states
 
 
 def _is_git_writing(w: Workspace) -> bool:
