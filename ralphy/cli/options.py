@@ -18,8 +18,8 @@ from ralphy.config.load import Settings, load, with_stack
 from ralphy.config.trust import record_trust
 from ralphy.config.values import Check, Config, Notify
 from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
-from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings

@@ -18,8 +18,8 @@ from ralphy.cli.status.moments import minute
 from ralphy.documents.report import MARKDOWN, PAGE, Report, report_of
 from ralphy.documents.report_page import in_html
 from ralphy.documents.report_text import in_markdown
-from ralphy.engine.feature.excluded_folder import exclude
 from ralphy.engine.feature.features import FeatureLocation
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import Feature
-from ralphy.engine.feature.excluded_folder import is_excluded, unexclude
 from ralphy.engine.feature.features import FeatureLocation, features_of, prd_at
+from ralphy.engine.feature.ignored_files import is_excluded, unexclude
 from ralphy.engine.runs.running import old_runs
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace

@@ -17,7 +17,7 @@ from ralphy.engine.feature.checkout_sync import (
     moved_by_person,
     record_branch_tip,
 )
-from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
-from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.live_documents import (
     Edits,
     Laid,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ralphy.cli.options import Invocation
 from ralphy.documents.session_loop import MOST_BYTES, PATH, SessionLoop, as_text, read_loop
-from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.reconcile import until_run
 from ralphy.engine.session_work import give_up, session_prompt, settle_session
 from ralphy.engine.view.observe import observe

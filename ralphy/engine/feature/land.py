@@ -30,7 +30,7 @@ from ralphy.engine.feature.checkout_sync import (
 )
 from ralphy.engine.feature.document_edits import MergedEdits, keep_aside, merge_edits
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.live_documents import (
     Edits,
     Laid,

@@ -8,7 +8,7 @@ from textwrap import indent
 
 from ralphy.documents.review import boxes, known_answers
 from ralphy.engine.feature.branch_tip import work_tip
-from ralphy.engine.feature.excluded_folder import exclude
+from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
 from ralphy.files.atomic import replace_file
