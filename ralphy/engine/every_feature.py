@@ -18,7 +18,7 @@ from ralphy.pipeline.model import Session
 
 @dataclass(frozen=True, slots=True)
 class FeatureTurn:
-    """What one feature came to: where it rests, what of the night is used up, and whether anything was done."""
+    """The result of one feature: where it rests, what of the night is used up, and whether anything was done."""
 
     rest: Rest
     session: Session

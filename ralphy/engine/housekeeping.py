@@ -1,4 +1,4 @@
-"""Housekeeping: what has served its time is let go, what stays is packed. Plumbing never triggers git's own gc.
+"""Housekeeping: delete what is not needed any more, and pack the rest. Plumbing never triggers git's own gc.
 
 A merged feature's kept attempts go, and its line in `.git/info/exclude`, once the branch that is checked out tracks its
 folder. Lanes stay for the next feature; when all are merged or rejected, they go, too. Nothing that somebody may still
@@ -118,9 +118,9 @@ def _lanes(lanes: Sequence[LaneFacts], features: Sequence[FeatureLocation], conf
 
 
 def _let_go(repository: Repository, pool: Pool, stale: Stale) -> int:
-    """Let it go; gives the bytes of files and lanes that are free then. Lanes that another process uses stay.
+    """Delete it; gives the bytes of files and lanes that were freed. Lanes that another process uses stay.
 
-    Refs go only if they still are what was looked at.
+    A ref is deleted only if it has not moved since the look.
     """
     rows = "".join(f"delete {ref} {oid}\n" for ref, oid in stale.refs)
     if rows:
@@ -152,7 +152,7 @@ def prune(repository: Repository, pool: Pool, stale: Stale) -> Swept:
 
 def tidy(w: Workspace) -> None:
     """The light form, for the end of a loop: what is finished goes; where much lies loose, old attempts go as well and
-    git packs. What a person should know is said."""
+    git packs. A person hears of what matters."""
     r = w.repository
     is_much = loose_objects(r) >= _MOST_LOOSE_OBJECTS or _loose_refs(r) >= _MOST_LOOSE_REFS
     packs = is_much and not at_work(r)
@@ -171,7 +171,7 @@ def tidy(w: Workspace) -> None:
 
 
 def without_lanes(w: Workspace) -> None:
-    """Let go of the lanes in which a feature was worked on: it starts over."""
+    """Delete the lanes in which a feature was worked on, because it starts over."""
     pool = pool_of(w.checkout, w.config)
     pool.let_go([lane.name for lane in pool.listed() if lane.feature == w.feature.name])
 

@@ -68,7 +68,7 @@ def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = No
 
 
 def _is_waited_for(rest: Rest, patience: Patience) -> bool:
-    if not isinstance(rest, Wait) or rest.story:  # whoever drives it asks after each story
+    if not isinstance(rest, Wait) or rest.story:  # its driver asks after each story
         return False
     if rest.until is not None:
         return patience.limits
@@ -119,7 +119,7 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
 
 
 def held_up(feature: Feature, error: RalphyError) -> HeldUp:
-    """The event of an error that keeps one of several features from being worked on."""
+    """The event of an error that keeps Ralphy from working on one of several features."""
     return HeldUp(at=time.time(), feature=feature.name, message=str(error), hint=error.hint,
                   exit_code=int(error.exit_code))  # fmt: skip
 
@@ -208,7 +208,7 @@ class Watching:
 
 
 def repair_torn_files(w: Workspace) -> None:
-    """Remove leftovers of writing, and restore torn ends; a line is said for each."""
+    """Remove leftovers of writing, and restore torn ends, with a warning for each."""
     drop_leftovers(w)
     temporary.sweep(w.repository.token, w.repository.state_dir)
     torn = w.journal.drop_torn_line()

@@ -63,7 +63,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         decision = rest or decide(snapshot, w.config)
         if not (crew and isinstance(decision, Rest)):
             with suppress(EnvironmentProblem):
-                note_rest(w, decision)  # before it is told: who hears of it may look
+                note_rest(w, decision)  # before the event: its listener may look
             w.emit(decided(decision, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
         if isinstance(decision, (Rest, RunAgent)):
             record_shortage(w, decision)
@@ -79,8 +79,8 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
 
 
 def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Rest | None]:
-    """What there is now, and a rest if the disk has no room to keep up. What cannot be looked at ends no agent that
-    works: nothing is begun, and it is told when they have ended."""
+    """What there is now, and a rest if the disk has no room to keep up. A look that fails ends no running agent:
+    nothing is begun, and the error is raised when the agents have ended."""
     try:
         with named_trouble():
             rest = _kept_up(w)
@@ -127,7 +127,7 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew,
         try:
             with named_trouble():
                 close_stopped(w)
-        except Exception as trouble:  # it is cleared up later; who interrupted is told that it was
+        except Exception as trouble:  # it is cleared up later, and the interruption comes first
             if rest is None and isinstance(error, Exception):
                 raise
             if rest is None:
@@ -139,7 +139,7 @@ def _carry_out(decision: Decision, snapshot: Snapshot, w: Workspace, crew: Crew,
 
 
 def _is_elsewhere(snapshot: Snapshot, w: Workspace) -> bool:
-    """Has the feature's branch been moved since the look? It is said: the work goes on from there."""
+    """Has somebody moved the feature's branch since the look? Then the work goes on from there, with a message."""
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     if tip in ("", snapshot.tree.head):
         return False

@@ -123,7 +123,7 @@ def _landed(
 
 
 def session_prompt(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -> str:
-    """What the session is told of a story."""
+    """The prompt of a session for a story."""
     lists = [f"{title}:\n" + "\n".join(item.bullet() for item in items) for title, items in titled_lists(story.raw)]
     checks = "\n".join(f"- `{check.run}`" for check in w.checks)
     texts, branch = context_texts(w, story), s.tree.feature_branch

@@ -1,7 +1,7 @@
 """The circuit breaker between runs: three states folded from the journal's last lines of runs; no file of its own.
 
 Runs that get nowhere first make it HALF_OPEN (one more chance), then OPEN (nothing is started). After the cool-down,
-or a person's word, one run is let through again; what it comes to decides.
+or a reset by a person, one run is let through again, and its outcome decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BreakerState(Enum):
 
 @dataclass(slots=True)
 class Breaker:
-    """What the runs since the last success came to; `trigger` is why it opened last, "" if it never did.
+    """The outcomes of the runs since the last success; `trigger` is why it opened last, "" if it never did.
 
     `has_saved_work` says that any of them left an attempt to be looked at. `subjects` are the stories (or steps) of
     those runs, the last two different ones; `trees` are those that they left: a tree that was there before is not
@@ -88,7 +88,7 @@ class Breaker:
         return f"{number} agent runs in a row {what}" if number > 1 else f"the last agent run {what}"
 
     def close(self) -> None:
-        """A person's word: start over; why it opened last stays known."""
+        """Start over, for a person has said so; why it opened last stays known."""
         self._forget()
         self.state, self.good = BreakerState.CLOSED, 0
 
@@ -124,7 +124,7 @@ class Breaker:
             self.state = BreakerState.CLOSED if self.good >= self.rules.successes else BreakerState.HALF_OPEN
 
     def _pulled(self) -> str:
-        """Which threshold has been reached, whatever the state; "" if none."""
+        """Which threshold has been reached, in any state; "" if none."""
         if self.same_error >= self.rules.same_error:
             return "same_error"
         return "test_saturation" if self.test_only >= self.rules.test_only else ""

@@ -55,7 +55,7 @@ def decide(snapshot: Snapshot, config: Config) -> d.Decision:
 
 
 def _branch_first(s: Snapshot, decision: d.Decision) -> d.Decision:
-    """Where a commit of the person's tracks documents that would be written, they are written on the branch alone."""
+    """Open the branch first where a person has committed documents that the decision would write."""
     if s.tree.is_on_branch or not s.tree.tracked or not isinstance(decision, (*_COMMITS, d.RunAgent)):
         return decision
     return busy(s) or baseline(s) or d.OpenBranch(f"starting branch {s.tree.feature_branch}: {s.tree.tracked} is "
@@ -63,7 +63,7 @@ def _branch_first(s: Snapshot, decision: d.Decision) -> d.Decision:
 
 
 def _never_in_a_merge(s: Snapshot, decision: d.Decision) -> d.Decision:
-    """Nothing moves the branch that a person is merging or rebasing."""
+    """Halt in place of a commit while a person merges or rebases the branch."""
     return (isinstance(decision, _COMMITS) and busy(s)) or decision
 
 
@@ -124,7 +124,7 @@ def _pause(s: Snapshot, config: Config) -> d.Decision | None:
 
 
 def _paid(s: Snapshot, config: Config, run: d.RunAgent) -> d.Decision:
-    """The run, unless a question, a merge, the baseline or a budget stands against it."""
+    """The run, or what must happen first: an answer, the end of a merge, a green baseline, money."""
     step = step_of(run.step)
     if s.session.in_work and step is not STORY:
         return d.Await(f"the {run.step} step begins when no agent works on a story")
@@ -160,7 +160,7 @@ def _worn_out(s: Snapshot, past: StoryHistory, step: str) -> d.Halt | None:
 
 
 def waiting_gate(s: Snapshot, config: Config) -> str:
-    """The gate that asks a person about what is there now, whatever comes before it at the next look; else ""."""
+    """The gate at which a person can answer now, even if the next decision is about something else; else ""."""
     for step in steps():
         if step.gate and step.applies(s) and not step.why(s) and isinstance(step.then(s, config), d.Wait | None):
             asks = gate_decision(s, step, "human")

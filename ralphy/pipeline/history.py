@@ -157,7 +157,7 @@ class History:
             fold(self, entry)
 
     def _share(self, entry: Entry) -> None:
-        """What the end of any feature's run tells about the whole project."""
+        """Take from the end of any feature's run what holds for the whole project."""
         if isinstance(entry.get("limit"), Mapping):
             self.limit = entry["limit"]
         if entry.get("landed") and "story_seconds" in entry:
@@ -166,7 +166,7 @@ class History:
             self.paces = [*self.paces[1 - _MOST_PACES :], pace]
 
     def _call(self, at: float) -> None:
-        """Only the last hour's are kept, by the newest line."""
+        """Note an agent call, and forget those that are older than an hour."""
         self.calls.append(at)
         while self.calls[0] <= at - _HOUR_S:
             self.calls.pop(0)
@@ -276,7 +276,7 @@ def _split(history: History, story: str, cost: float, outcome: Outcome) -> None:
 
 
 def _shrink_known_red(history: History, code: str) -> None:
-    """What is green in a landed tree is no longer known red."""
+    """Take the tests that are green in a landed tree out of the known red ones."""
     if not history.known_red:
         return
     red = [entry.get("red") for key, entry in history.baselines.items() if code and key.startswith(f"{code}:")]
@@ -335,7 +335,7 @@ def _cut_off(counts: StoryHistory, entry: Entry) -> None:
 
 
 def _count_death(counts: StoryHistory, work: str) -> None:
-    """Only work that was never there before is progress: alternating between two states is none."""
+    """Count a death. Only work that was never there before is progress, not an alternation between two states."""
     counts.deaths += 1
     counts.idle_deaths = 0 if work and work not in counts.works else counts.idle_deaths + 1
     counts.works = (*counts.works, work)[-MOST_DEATHS:]
@@ -401,7 +401,7 @@ def _accept_red(history: History, entry: Entry) -> None:
 
 
 def _number(value: Any) -> float:
-    """A line that was written by another version, or by hand, stops nobody."""
+    """The number, or 0.0: a line by another version, or by hand, must not stop the fold."""
     return value if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 

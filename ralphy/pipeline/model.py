@@ -376,7 +376,7 @@ class Session:
 class Snapshot:
     """All that `decide` may know of a feature, read at one moment; `now` is epoch seconds.
 
-    `obstructions` are sentences on what stands in the place of a document and is none. `paths` has the files that a
+    `obstructions` are sentences on things that lie where a document belongs. `paths` has the files that a
     story is likely to change, as far as that is known. `prd_faults` are what PRD.md lacks for a specification, as long
     as there is none; `unclear` are the questions before it that nobody has answered, None where none are asked, and
     `most_questions` how many may be. `folder` is the feature's, from the repository's root, for sentences;

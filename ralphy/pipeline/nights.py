@@ -122,7 +122,7 @@ def nights_of(past: Past) -> list[Past]:
 
 
 def interrupted(past: Past) -> Past:
-    """The same where nobody works any more: a run without an end is over, and nobody knows since when."""
+    """The past where nobody works any more: each run without an end is over, at an unknown time."""
     turns = [turn if turn.ended else replace(turn, ended=turn.began, outcome=Outcome.DIED.value) for turn in past.turns]
     return replace(past, turns=tuple(turns))
 

@@ -1,4 +1,4 @@
-"""What a person is told who is not there: which events are worth a message, and what it says."""
+"""Messages to a person who is away: which events are worth one, and its text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TITLES: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message. `stands` says that it is true until work goes on: it is told once, whatever process tells it.
+    """One message. `stands`: it holds until work goes on, so it is sent once, by one process.
 
     `where` is the document to read, `command` what to type.
     """

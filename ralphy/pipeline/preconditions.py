@@ -125,9 +125,9 @@ def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest |
 
 
 def disk_space(s: Snapshot, config: Config) -> d.Rest | None:
-    """What is left on the disk must be enough for a run: waited for, but not for ever.
+    """Wait, for some hours at most, until the disk has room for a run.
 
-    Once it was not, there must be clearly more, or the next run would only be cut short again.
+    After a shortage there must be clearly more room, or the next run would only be cut short again.
     """
     floor = config.limits.min_free_mb
     is_short, enough = bool(s.session.short_since), floor * _CLEARLY_MORE

@@ -1,4 +1,4 @@
-"""What all nights came to: how many stories landed, at which attempt, for how much; and what was forecast of them."""
+"""Statistics of all nights: how many stories landed, at which attempt, at what cost, and what the forecast was."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def statistics_of(past: Past) -> Statistics:
 
 
 def tried_in(turns: Iterable[Turn]) -> Iterable[Tried]:
-    """The stories that landed, or were rejected at least once, as they ended; one that was only cut off is none."""
+    """The stories that landed or were rejected at least once, in the order of their ends."""
     open_: dict[tuple[str, str], list[Turn]] = {}
     tried: list[Tried] = []
     for turn in sorted((turn for turn in turns if turn.step == names.STORY), key=lambda turn: turn.ended or turn.began):

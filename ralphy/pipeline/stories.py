@@ -82,7 +82,7 @@ def why_stuck(prd: Prd) -> str:
 
 
 def asks_only(prd: Prd) -> bool:
-    """Does nothing but an answer keep a stuck feature from going on? A failed story stays failed."""
+    """Is an answer all that a stuck feature waits for? A failed story stays failed."""
     return not any(story.status is Status.FAILED for story in prd.stories)
 
 
@@ -244,7 +244,7 @@ def startable(
 
 def likely_paths(story: Story, section: str, touched: Iterable[str] = ()) -> frozenset[str]:
     """The files that a story is likely to change: `section` is what SPEC.md says of it, `touched` what an earlier
-    attempt changed. Files that are declared stand for all that is said."""
+    attempt changed. Declared files replace the names in texts."""
     declared = story.raw.get("files")
     if isinstance(declared, list) and declared:
         return frozenset(str(path) for path in declared).union(touched)

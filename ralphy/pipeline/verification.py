@@ -11,7 +11,7 @@ from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of
 
 _MOST_NAMED = 8
-# What a run of a check was asked, as people say it; in the order in which it is told.
+# The purposes of check runs in words, in the order in which they are listed.
 _ASKED = {
     "candidate": "the checks",
     "again": "failures once more",

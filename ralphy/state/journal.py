@@ -67,12 +67,12 @@ class Journal:
         return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 
     def catch_up(self, history: History) -> None:
-        """Fold in what was appended since the last call, by whomever."""
+        """Fold in what any process has appended since the last call."""
         for entry in self.entries():
             history.add(entry)
 
     def entries(self) -> Iterator[Mapping[str, Any]]:
-        """What was appended since the last call, by whomever."""
+        """The lines that any process has appended since the last call."""
         data = self._new_bytes()
         end = data.rfind(b"\n") + 1
         self._read += end
@@ -115,6 +115,6 @@ class Journal:
 def _dumped(entry: Mapping[str, Any]) -> bytes:
     try:
         return orjson.dumps(entry)
-    except TypeError:  # the name of a file that is no UTF-8
+    except TypeError:  # a file's name that is not UTF-8
         text = json.dumps(entry, ensure_ascii=False, default=str).encode("utf-8", "replace")
         return orjson.dumps(orjson.loads(text))

@@ -112,7 +112,7 @@ class StreamReader:
 
 
 def _moment(stamp: object) -> float | None:
-    """The epoch seconds of a moment as agents write it; None if that is none."""
+    """The epoch seconds of a moment as agents write it; None if it cannot be read."""
     try:
         return datetime.fromisoformat(text_of(stamp)).timestamp()
     except (ValueError, OverflowError, OSError):

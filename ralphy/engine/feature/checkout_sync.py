@@ -212,8 +212,8 @@ def _two_trees(w: Workspace, repository: Repository, rows: Sequence[str], trees:
 class _View:
     """What stands in the way of a merge, and what is there already.
 
-    `recorded` are paths whose new version is in the working tree, or is laid out there by Ralphy: the index is told.
-    `left` is the number of paths that Git has to bring up.
+    `recorded` are paths whose new version is in the working tree, or is laid out there by Ralphy: they go into the
+    index. `left` is the number of paths that Git has to bring up.
     """
 
     recorded: dict[str, Entry | None] = field(default_factory=dict)

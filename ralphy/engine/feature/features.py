@@ -91,7 +91,7 @@ def _is_in(checkout: Checkout, tip: str, base: str, prd: Prd, path: str) -> bool
 
 
 def prd_at(checkout: Checkout, commit: str, path: str) -> Prd | None:
-    """prd.json as a commit has it; None if there is none, or none that is valid."""
+    """prd.json as a commit has it; None if it is missing or not valid."""
     if not commit:
         return None
     entry = checkout.objects.at(checkout.objects.tree_of(commit), f"{path}/prd.json")

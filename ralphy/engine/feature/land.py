@@ -233,8 +233,8 @@ def adopt_edits(w: Workspace, tip: str, body: str) -> None:
 
 
 def tip_taken_up(w: Workspace) -> str:
-    """The branch's tip, to go on from wherever a person has put it: a branch that was rewritten is said, and what a
-    commit from a stale checkout undid is landed again."""
+    """The branch's tip, wherever a person has moved it. Tells of a rewritten branch, and lands again what a commit from
+    a stale checkout undid."""
     while moved := moved_by_person(w):
         if moved.undone:
             try:
@@ -273,7 +273,7 @@ def _write_commit(w: Workspace, new: NewCommit, tree: str) -> str:
 
 
 def write_intent(w: Workspace, intent: Mapping[str, Any]) -> None:
-    """Record what is about to be moved, in place: a torn intent is none, for nothing has moved before it is whole."""
+    """Record in place what is about to be moved. A torn intent does not count: nothing moves before it is whole."""
     w.intent.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(w.intent, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
@@ -330,7 +330,7 @@ def complete_intent(w: Workspace) -> bool:
 
 
 def landed_event(story: Story, commit: str) -> Landed:
-    """What there is to tell of a story that is committed: its evidence says it all."""
+    """The event of a story that is committed, from its evidence."""
     evidence = mapping_of(story.raw.get("evidence"))
     runs = mapping_of(evidence.get("check_runs"))
     return Landed(

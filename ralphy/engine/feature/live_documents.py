@@ -359,7 +359,7 @@ def _is_staged(w: Workspace, name: str) -> bool:
 
 
 def _ids(w: Workspace, data: bytes) -> list[str]:
-    """The ids that the bytes can have in Git: as they are, and without the CR that Git writes where it is told to."""
+    """The ids that the bytes can have in Git: as they are, and without the CR that Git writes by some settings."""
     forms = dict.fromkeys((data, data.replace(b"\r\n", b"\n")))
     return [blob_id(form, w.repository.object_format) for form in forms]
 

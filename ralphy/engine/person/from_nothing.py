@@ -37,7 +37,7 @@ def is_begun(w: Workspace) -> bool:
 
 
 def next_ref(w: Workspace) -> str:
-    """The ref that keeps what was. It is none of those that `ralphy gc` lets go."""
+    """The ref that keeps the branch as it was; `ralphy gc` never deletes it."""
     before = f"refs/ralphy/{w.feature.name}/before-"
     there = git.refs_of(w.repository, (f"refs/ralphy/{w.feature.name}",))
     return next(ref for n in range(1, len(there) + 2) if (ref := f"{before}{n}") not in there)

@@ -69,7 +69,7 @@ class Attempt:
 
 
 def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
-    """(the tree that an attempt at the decision's story begins with, what its agent is told of the last ones)."""
+    """(the tree that an attempt at the decision's story begins with, the feedback for its agent)."""
     past = snapshot.history.of(names.STORY, decision.story)
     green = w.objects.tree_of(snapshot.tree.head)
     tell_what_is_not_asked(w, w.code_of(green))
@@ -101,7 +101,7 @@ def _at_tip(w: Workspace, a: Attempt) -> Attempt:
 
 
 def kept_work_on(w: Workspace, green: str, attempt: str) -> str:
-    """The last green tree with what a kept attempt had changed, but for what was committed otherwise since then."""
+    """The last green tree with the changes of a kept attempt, except where somebody committed others since then."""
     base = w.objects.tree_of(f"{attempt}^")
     since = {path for path, _, _ in w.objects.changes(base, green)}
     in_the_way = {*since, *(folder for path in since for folder in _folders(path))}
@@ -243,7 +243,7 @@ def _end(a: Attempt) -> dict[str, Any]:
 
 def _for_the_breaker(a: Attempt) -> dict[str, Any]:
     files = a.candidate.files
-    if a.ran.claim.status == "BLOCKED":  # whatever it changed, it says itself that it gets no further
+    if a.ran.claim.status == "BLOCKED":  # its changes do not count: it says itself that it gets no further
         return {"changed": "", "error": "blocked"}
     says_testing = not files and a.ran.claim.work_type == "TESTING"
     return {

@@ -108,7 +108,7 @@ def _mistakes(error: InvalidInput) -> str:
 
 
 def _why_not(ran: Ran) -> tuple[str, str]:
-    """(why the run gave nothing, what the next run is told); ("", "") if its documents are to be read."""
+    """(why the run gave nothing, the message for the next run); ("", "") if its documents are to be read."""
     if ran.result.outcome is not Outcome.SUCCEEDED and not ran.claim.is_complete:
         detail = ran.result.detail or ran.result.outcome.value
         return detail, detail

@@ -1,4 +1,4 @@
-"""What the next attempt is told of a conflict: what both wanted, and what both changed in the same files."""
+"""The next attempt's text about a conflict: what both sides wanted, and what both changed in the same files."""
 
 from __future__ import annotations
 

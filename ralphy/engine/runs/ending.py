@@ -1,4 +1,4 @@
-"""The journal's last line of a run: what it came to, what it cost, and what the breaker and the limits go by."""
+"""The journal's last line of a run: its outcome, its cost, and the input of the breaker and the limits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An attempt is judged on top of what the feature's branch has when its agent has ended.
 
 Another story may have landed meanwhile, or a person committed: the work is merged onto that. What lands is what was
-checked: the merged tree. Work that conflicts is done again on top of the other's, by an agent that is told of both.
+checked: the merged tree. Work that conflicts is done again on top of the other's, by an agent whose prompt has both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run is told: the values of its prompt, bounded whatever the size of the feature."""
+"""The prompt of a run and its values, bounded for features of any size."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _common(w: Workspace, run: RunAgent, s: Snapshot, outbox: Path) -> dict[str,
 
 
 def _documents(w: Workspace, s: Snapshot, share: float) -> dict[str, object]:
-    """The feature's documents, which every template may name; a step that is told more of them says so after this."""
+    """The feature's documents, which every template may name; the values of a briefing replace them."""
     room = int(TEXTS["tasks_content"][1] * share)
     return {
         "prd_content": documents.text(w, "PRD.md"),

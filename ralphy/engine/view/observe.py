@@ -79,13 +79,13 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
 
 
 def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
-    """The markers in the folder; only STOP for a run that is not told of the person's edits."""
+    """The markers in the folder; only STOP while an agent without walls could have made the others."""
     names = MARKERS if is_told else ("STOP",)
     return {name: marker for name in names if (marker := read_marker(w.feature.file(name)))}
 
 
 def _unclear(w: Workspace, tip: str) -> tuple[str, ...] | None:
-    """The questions before the specification that nobody has answered; None where nobody is to ask or has asked."""
+    """The unanswered questions before the specification; None where no agent asks, or has asked, any."""
     text = documents.text(w, CLARIFY.document, tip)
     is_asked = text or w.config.clarify.ask != "off" or w.session.last_step == CLARIFY.name
     return tuple(one.id for one in open_questions(text)) if is_asked else None

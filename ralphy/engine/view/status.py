@@ -1,4 +1,4 @@
-"""Status: where a feature stands, worked out of the folder and the journal."""
+"""Status: where a feature stands, from its folder and the journal."""
 
 from __future__ import annotations
 
@@ -187,5 +187,5 @@ def _row(s: Snapshot, story: Story, status: str) -> dict[str, Any]:
 
 
 def iso(at: float) -> str | None:
-    """The moment as JSON has it; None for 0, which is none."""
+    """The moment in ISO 8601, UTC; None for 0.0."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) if at else None

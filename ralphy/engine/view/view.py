@@ -141,7 +141,7 @@ def how_to_see(s: Snapshot, gate: str = "") -> str:
 
 
 def _position(s: Snapshot) -> str:
-    """The step that the folder is in, whatever is done next."""
+    """The phase of the step that the folder is in, apart from the next decision."""
     if not s.prd.stories and not any(step.applies(s) for step in steps()):
         return "IDLE"
     return next((step.phase for step in steps() if step.applies(s) and not _is_past(s, step)), PR.phase)

@@ -1,4 +1,4 @@
-"""The environments that others run in: what an agent may see, and what a check needs."""
+"""The environments of agents, which see little, and of checks, which need more."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def agent_environment(w: Workspace, run: str) -> dict[str, str]:
 
 
 def check_environment(w: Workspace, run: str) -> dict[str, str]:
-    """The user's environment without what is named like a secret (but for `agent.env`) and without what bends runners.
+    """The user's environment without names of secrets (but `agent.env`) and without variables that bend runners.
 
     An agent writes what runs there: it must not find there what is kept from the agent.
     """

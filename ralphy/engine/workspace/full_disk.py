@@ -14,7 +14,7 @@ from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.pipeline.decision import Decision, Rest, RunAgent, Wait
 from ralphy.pipeline.preconditions import wait_for_disk_space
 
-# A run that fills the disk each time is not started for ever.
+# A run that fills the disk each time is started so often at most.
 _MOST_CUTS = 5
 
 
@@ -22,7 +22,7 @@ def places(w: Workspace) -> tuple[Path, ...]:
     """Where Ralphy and its agents write, the lanes too: in strict, an agent has a home of its own."""
     home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
     paths = [w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])]
-    with suppress(RalphyError):  # that no lane can be there is said when one is needed
+    with suppress(RalphyError):  # an error about lanes is raised when one is needed
         lanes = lanes_folder(w.repository, w.config.lanes, w.env)
         paths += [next(place for place in (lanes, *lanes.parents) if place.exists())]
     return tuple(dict.fromkeys(paths))
@@ -35,7 +35,7 @@ def require_disk_space(w: Workspace) -> None:
 
 
 def record_shortage(w: Workspace, decision: Decision) -> None:
-    """Remember since when there is no room: a wait for it says so, any other rest and the start of an agent end it."""
+    """Remember since when the disk is full: from a wait for room to any other rest or the start of an agent."""
     is_short = isinstance(decision, Wait) and decision.exit_code == ExitCode.ENVIRONMENT
     w.session = replace(w.session, short_since=(w.session.short_since or w.clock()) if is_short else 0.0)
 

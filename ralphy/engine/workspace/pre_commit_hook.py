@@ -1,4 +1,4 @@
-"""The repository's own pre-commit hook: where it is, and what it says now."""
+"""The repository's own pre-commit hook: where it is, and a digest of its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def hook_of(w: Workspace) -> Path | None:
 
 
 def hook_digest(w: Workspace) -> str:
-    """What the hook says now, as a digest; "" if there is none to run. Another hook makes another baseline."""
+    """A digest of the hook's text; "" if there is none to run. Another hook makes another baseline."""
     hook = hook_of(w)
     if hook is None:
         return ""

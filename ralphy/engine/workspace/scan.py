@@ -1,7 +1,6 @@
-"""What is too secret to be committed, and what must not stand in what Ralphy writes.
+"""Secrets: keep them out of commits, and out of what Ralphy writes.
 
-Secrets are looked for in what
-differs from the last green commit, so that a project with a test key of old goes on.
+Only what differs from the last green commit is scanned, so that a project with an old test key goes on.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def redacted(w: Workspace, text: str) -> str:
 
 
 def redact_run(w: Workspace, folder: Path) -> None:
-    """Take the environment's values and whatever looks like a key out of what is kept of a run."""
+    """Take the environment's values, and what looks like a key, out of the files of a run."""
     values = values_of(w.env)
     for name in _KEPT_FILES:
         data = read_regular(folder / name, 256 * _MEGABYTE)

@@ -1,4 +1,4 @@
-"""What is worked on here and now: code that works on a story in a lane says so once, and each event knows it.
+"""What this thread works on: code that works on a story in a lane says so once, and each event carries it.
 
 Each thread has a subject of its own.
 """
@@ -16,7 +16,7 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A story (None: the feature as a whole), the lane of its agent, and how often checks ran, by purpose, and how many
-    of these runs were `narrowed` to files of tests; `late` are sentences on those that came to no end in time."""
+    of these runs were `narrowed` to files of tests; `late` are sentences on those that did not end in time."""
 
     story: str | None = None
     lane: str | None = None
@@ -43,7 +43,7 @@ def subject() -> Subject:
 
 @contextmanager
 def working_on(about: Subject) -> Iterator[None]:
-    """All that is told meanwhile, by this thread, is about this subject."""
+    """Every event that this thread emits meanwhile is about this subject."""
     token = _SUBJECT.set(about)
     try:
         yield

@@ -93,8 +93,8 @@ class Workspace:
         return tuple(run for run in self.history.open_runs if run.get("run") not in known)
 
     def unsandboxed_agent_running(self, but: object = None) -> bool:
-        """Does an agent work that no walls keep in its lane, that of one run apart? Then nobody can tell whose edit of
-        a document is."""
+        """Does an agent run without walls, other than that of the run `but`? Then nobody can tell who edited a
+        document."""
         return any(not work.is_closed and work.run != but for work in self.session.in_work)
 
     @property
@@ -166,7 +166,7 @@ class Workspace:
         return self.objects.id_without(tree, self.feature.path)
 
     def is_other_feature(self, path: str) -> bool:
-        """Does a path lie in the folder of another feature, which is none of this one's business?"""
+        """Does a path lie in the folder of another feature?"""
         prefix = f"{self.config.project.features_dir}/"
         return (
             path.startswith(prefix)

@@ -21,7 +21,7 @@ class _Acceptance(Step):
         return False
 
     def turn(self, s: Snapshot, config: Config) -> d.RunAgent | None:
-        """Its run, if its document is to be made; an approval stands, whatever SPEC.md becomes."""
+        """Its run, if its document is to be made. An approved document stays, even if SPEC.md changes."""
         if config.acceptance.tests == OFF or is_done(s.prd):
             return None
         if not s.digest(self.document):

@@ -32,7 +32,7 @@ class _Clarify(Step):
         return replace(decision, reason=reason, brief=asks)
 
     def applies(self, s: Snapshot) -> bool:
-        """As long as there is no specification, and something is to be asked or to be answered."""
+        """Before there is a specification, while there is something to ask or to answer."""
         is_early = s.digest(_PRD) and not s.digest(_SPEC) and s.unclear is not None
         return bool(is_early and (s.unclear or self.why(s)))
 

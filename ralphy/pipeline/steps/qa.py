@@ -35,7 +35,7 @@ class Round:
 
 
 def round_of(s: Snapshot) -> Round:
-    """The round that a review would be now: whatever a person adds, or remarks, is looked at in full."""
+    """The round that a review would be now. What a person adds or remarks begins a full review."""
     last = s.prd.step(names.QA)
     known = last.get("stories")
     if not isinstance(known, list):
@@ -69,7 +69,7 @@ def _unknown(report: QaReport | None) -> str:
 
 class _Qa(Step):
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
-        """Code that was reviewed is not reviewed again. Who reviews is told which changes no test needs."""
+        """Review code once, after a search for changes that no test needs: the reviewer gets the list."""
         decision = super().rule(s, config)
         if not isinstance(decision, d.RunAgent):
             return decision

@@ -23,7 +23,7 @@ _MOST_NAMED = 10
 
 
 class _Spec(Step):
-    """A SPEC.md that a person wrote is a spec step that is done, but for the stories."""
+    """Where a person wrote SPEC.md, only the stories are left to do."""
 
     def rule(self, s: Snapshot, config: Config) -> d.Decision | None:
         """No agent is paid for a PRD.md that does not say what is wanted."""

@@ -1,4 +1,4 @@
-"""A step is one whole object: when its agent runs, what it is told, what it hands in, and the gate behind that.
+"""A step as one object: when its agent runs, what its prompt holds, what it hands in, and the gate behind that.
 
 A plain `Step` makes a document when all stories are completed, and again when one of its inputs changed. Other steps
 override the methods that differ. Files are read and written by the engine: a step gets values and gives values.
@@ -31,7 +31,7 @@ class DocumentFormat(Enum):
 
 
 class Briefing(Enum):
-    """What the engine tells an agent beside what it tells all: groups of the values that a template may use."""
+    """Groups of values that a template may use beside those that every template has."""
 
     FEATURE = "PRD.md and SPEC.md"
     STORIES = "the stories, a line each"
