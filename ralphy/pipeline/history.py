@@ -86,7 +86,7 @@ class History:
     `unended` has the runs without an end, by the other checkout that they belong to ("" for this one) and their lane: a
     lane has one run at a time. `saved_work` is the last line about a run's kept work: it is known even if Ralphy dies
     while that work is cleared away.
-    `noted` is what the refs of kept attempts say of stories, for those that the journal does not know.
+    `in_refs` is the history of stories by the refs of kept attempts, for those that the journal does not know.
     `started_over` is the commit whose stories a person gave up, all of them.
     `rest` is what the last Ralphy that drove the feature waits for, or the step whose time was used up; a run ends it.
     `watchdog` is the last warning to a run that is open. `in_trouble` are the runs that were open when another one met
@@ -122,7 +122,7 @@ class History:
     calls: list[float] = field(default_factory=list)
     checkout: str = ""
     breaker: Breaker = field(default_factory=Breaker)
-    noted: dict[str, StoryHistory] | None = None
+    in_refs: dict[str, StoryHistory] | None = None
     started_over: str = ""
     watchdog: Entry = field(default_factory=dict)
     rest: Entry = field(default_factory=dict)
@@ -174,19 +174,19 @@ class History:
     def of(self, step: str, story: str | None) -> StoryHistory:
         """The counters of a story, of a step, or of a step for a story; empty ones if nothing is known of it."""
         table, key = _place_of(self, step, story)
-        noted = (self.noted or {}).get(key) if table is self.stories and not self.is_reset else None
-        return table.get(key) or noted or StoryHistory()
+        in_refs = (self.in_refs or {}).get(key) if table is self.stories and not self.is_reset else None
+        return table.get(key) or in_refs or StoryHistory()
 
-    def attempts_of(self, story: str, noted: int) -> int:
-        """The attempts that a story has used; `noted`, prd.json's word, counts for a wiped journal."""
+    def attempts_of(self, story: str, in_prd: int) -> int:
+        """The attempts that a story has used; `in_prd`, the number in prd.json, counts where the journal was wiped."""
         past = self.of(names.STORY, story)
-        return past.attempts if past.is_known or self.is_reset else max(past.attempts, noted)
+        return past.attempts if past.is_known or self.is_reset else max(past.attempts, in_prd)
 
     def hands_on(self, run: str) -> bool:
         """Does the next run of its step begin with the documents of this one?"""
         return any(counts.outbox == run for counts in self.steps.values())
 
-    def kept_of(self, run: str) -> str:
+    def saved_commit_of(self, run: str) -> str:
         """The commit that holds what a run without an end had made; "" if that is still in the checkout alone."""
         return text_of(self.saved_work.get("commit")) if self.saved_work.get("run") == run else ""
 

@@ -19,7 +19,7 @@ from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
 
 _TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
-_KEPT = 8  # earlier versions of a document, for edits that began with one of them
+_MOST_VERSIONS = 8  # earlier versions of a document, for edits that began with one of them
 Signature = tuple[int, ...]
 
 
@@ -51,14 +51,14 @@ class Record:
         """The file holds this version now."""
         last, _ = self.files.get(name, ("", ()))
         former = dict.fromkeys((last, *self.also.pop(name, ()), *self.earlier.get(name, ())))
-        self.earlier[name] = [old for old in former if old and old != oid][:_KEPT]
+        self.earlier[name] = [old for old in former if old and old != oid][:_MOST_VERSIONS]
         self.files[name] = (oid, stat)
 
     def accept(self, name: str, oid: str) -> None:
         """A version that is not an edit (any more)."""
         known = self.also.get(name, [])
         if oid not in known:
-            self.also[name] = [oid, *known][:_KEPT]
+            self.also[name] = [oid, *known][:_MOST_VERSIONS]
 
     def versions(self, name: str) -> list[str]:
         """What a person's edit of a document can have begun with, the newest first."""

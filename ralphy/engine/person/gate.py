@@ -8,7 +8,7 @@ from typing import Any
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.branch_tip import beginning
-from ralphy.engine.feature.kept_attempts import kept_numbers
+from ralphy.engine.feature.kept_attempts import attempt_numbers
 from ralphy.engine.feature.land import adopt_edits, begin_branch, commit_documents, ensure_folder_files
 from ralphy.engine.workspace.set_aside import drop_leftovers, set_aside
 from ralphy.engine.workspace.workspace import Workspace, fixed_base
@@ -161,7 +161,7 @@ def _what_now(w: Workspace, s: Snapshot, story: Story, reason: str, error: str) 
         "and is given to the agent word for word (where the trouble is, another way, a smaller scope; or just: again).",
         f"Or change or remove it in prd.json, or do it yourself, commit, and: "
         f"ralphy story done {w.feature.name}/{story.id}. "
-        f"What was tried: ralphy {'attempts' if kept_numbers(w, story.id) else 'logs'} {w.feature.name}/{story.id}",
+        f"What was tried: ralphy {'attempts' if attempt_numbers(w, story.id) else 'logs'} {w.feature.name}/{story.id}",
     ]
     return "\n".join(line for line in lines if line)
 

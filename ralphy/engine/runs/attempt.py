@@ -14,7 +14,7 @@ from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.feature.documents import committed_prd, written_prd
-from ralphy.engine.feature.kept_attempts import kept_commit, next_number
+from ralphy.engine.feature.kept_attempts import next_number, private_commit
 from ralphy.engine.feature.land import NewCommit, chore, land, landed_event, tip_taken_up
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.checks import CheckResult, checked
@@ -164,7 +164,7 @@ def _evidence(w: Workspace, a: Attempt, cost_usd: float) -> Document:
 def _keep_attempt(w: Workspace, a: Attempt) -> None:
     """The attempt goes under a ref, the checkout back to the last green commit, the failure to the next attempt."""
     v = a.verdict
-    commit = a.saved_commit or (_kept_commit(w, a) if a.candidate.tree != a.candidate.green else "")
+    commit = a.saved_commit or (_attempt_commit(w, a) if a.candidate.tree != a.candidate.green else "")
     number = None
     if commit and not a.saved_commit:
         number = next_number(w, a.story.id, a.number)
@@ -219,9 +219,9 @@ def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 
-def _kept_commit(w: Workspace, a: Attempt) -> str:
+def _attempt_commit(w: Workspace, a: Attempt) -> str:
     subject = f"{w.feature.name}/{a.story.id} attempt {a.number}: {a.verdict.outcome.value}"
-    return kept_commit(w, a.candidate.tree, a.head, f"{subject}\n\n{_short(a.verdict.failure)}")
+    return private_commit(w, a.candidate.tree, a.head, f"{subject}\n\n{_short(a.verdict.failure)}")
 
 
 def _ref(w: Workspace, a: Attempt, name: str) -> str:

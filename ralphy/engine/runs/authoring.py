@@ -19,7 +19,7 @@ from ralphy.documents.questions import asked, step_key
 from ralphy.documents.report import matrix
 from ralphy.documents.report_text import with_appendix
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.kept_attempts import kept_commit
+from ralphy.engine.feature.kept_attempts import private_commit
 from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
@@ -134,7 +134,7 @@ def keep_code(w: Workspace, lane: Lane, step: str, run: str, head: str, laid_out
         return
     ref = f"refs/ralphy/{w.feature.name}/{step}/{run}"
     if not git.resolve(w.repository, ref):
-        w.checkout.refs.move([(ref, kept_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
+        w.checkout.refs.move([(ref, private_commit(w, candidate.tree, head, f"code changed by the {step} step"), "")])
         w.milestone("code_kept")
     changed = as_utf8(", ".join(candidate.files))
     w.say(f"the {step} agent changed code, which is not taken: {changed} (kept: git show {ref})")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ralphy.agents.protocol import Outcome
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.feature.kept_attempts import kept_commit
+from ralphy.engine.feature.kept_attempts import private_commit
 from ralphy.engine.feature.land import tip_taken_up
 from ralphy.engine.lane_use.take_over import Candidate, candidate_from
 from ralphy.engine.runs.attempt import Attempt, settle
@@ -120,7 +120,7 @@ def merge_trees(w: Workspace, base: str, tree: str, tip: str) -> tuple[str, tupl
     The merge is Git's own (`git merge-tree`); nothing is checked out for it. Both sides are put on top of `base`: what
     a person took out of the branch, by a reset say, is not part of the work.
     """
-    theirs, work = (kept_commit(w, side, base, "to be merged") for side in (w.objects.tree_of(tip), tree))
+    theirs, work = (private_commit(w, side, base, "to be merged") for side in (w.objects.tree_of(tip), tree))
     words = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", theirs, work)
     try:
         out = w.repository.run(*words)

@@ -120,7 +120,7 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     empty = Candidate(green, w.code_of(green), green, ())  # the lane was let go: nothing of the run is left
     candidate = candidate_from(w, lane, green, laid_out) if is_there else empty
     ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
-    saved_commit = w.history.kept_of(name)
+    saved_commit = w.history.saved_commit_of(name)
     saved_commit = saved_commit if saved_commit and _is_part_of(w, candidate, w.objects.tree_of(saved_commit)) else ""
     verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict,

@@ -356,10 +356,10 @@ def _share(w: Workspace, s: Snapshot) -> float | None:
     return None if share is None else round(max(0.01, share), 4)
 
 
-_KEPT_RUNS = 200
+_MOST_RUNS = 200
 
 
 def old_runs(root: Path, folder: Path) -> Iterator[Path]:
     """All but the newest runs; their names begin with the time."""
     names = sorted(entry.name for entry in children(root, folder) if entry.name[:1] != ".")
-    return (folder / name for name in names[:-_KEPT_RUNS])
+    return (folder / name for name in names[:-_MOST_RUNS])

@@ -16,7 +16,7 @@ from ralphy.engine.feature import branch_tip, documents
 from ralphy.engine.feature.checkout_sync import recorded_branch
 from ralphy.engine.feature.documents import lost_stories, with_way_back
 from ralphy.engine.feature.features import base_of, places_of, prd_at
-from ralphy.engine.feature.kept_attempts import note_kept
+from ralphy.engine.feature.kept_attempts import read_attempts_in_refs
 from ralphy.engine.feature.land import read_intent
 from ralphy.engine.feature.live_documents import left_to_git
 from ralphy.engine.verify.baseline_records import known_baseline
@@ -44,7 +44,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     unfinished, w.branch = _unfinished(w), branch_of(w)
     docs = documents.look_at(w)
     prd = _plan(w, docs) if not unfinished else documents.committed_prd(w, docs.tip)
-    note_kept(w, prd)
+    read_attempts_in_refs(w, prd)
     artifacts, questions = documents.artifacts(w, docs.tip), documents.text(w, "QUESTIONS.md", docs.tip)
     is_told = not w.unsandboxed_agent_running()
     edited = tuple(map(w.feature.in_repository, docs.edited)) if is_told else ()

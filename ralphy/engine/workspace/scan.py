@@ -21,7 +21,7 @@ from ralphy.text.plain_text import as_utf8
 ALLOWED = ".ralphy/secrets-allow"
 _MEGABYTE = 1024 * 1024
 _MARK = re.compile(r"^([0-9a-f]{16})\b", re.M)
-_KEPT_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
+_RUN_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
 
 
 def scan_policy(w: Workspace) -> str:
@@ -94,7 +94,7 @@ def redacted(w: Workspace, text: str) -> str:
 def redact_run(w: Workspace, folder: Path) -> None:
     """Take the environment's values, and what looks like a key, out of the files of a run."""
     values = values_of(w.env)
-    for name in _KEPT_FILES:
+    for name in _RUN_FILES:
         data = read_regular(folder / name, 256 * _MEGABYTE)
         if data and redact(data, values) != data:
             clean = _redacted_lines(data, values) if name.endswith(".ndjson") else redact(data, values)
