@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from ralphy.documents import progress
 from ralphy.documents.criteria import titled_lists
 from ralphy.documents.session_loop import SessionLoop
-from ralphy.engine.feature import documents
-from ralphy.engine.feature.documents import written_prd
 from ralphy.engine.feature.land import chore, land
 from ralphy.engine.lane_use.take_over import Candidate, committed
-from ralphy.engine.runs.evidence import evidence_of, of_verdict
 from ralphy.engine.runs.prompt import context_texts
+from ralphy.engine.runs.story_record import evidence_of, of_verdict, story_files
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.verify.verify import judge_session
 from ralphy.engine.workspace.scan import redacted
@@ -113,11 +111,7 @@ def _landed(
         status=status, iteration=loop.iteration, run=f"session {loop.session_id}", seconds=0.0, files=files,
         checks=checks, error=error,
     )  # fmt: skip
-    document = w.feature.story_document(story.id)
-    written = progress.story_document(documents.text(w, document), story, entry)
-    log = progress.added(documents.text(w, "progress.txt"), entry, w.iso_now)
-    new: dict[str, bytes | None] = {"prd.json": written_prd(w, prd), "progress.txt": log.encode(),
-                                    document: written.encode()}  # fmt: skip
+    new = story_files(w, prd, story, entry, s.tree.head)
     event, subject = f"session {w.feature.name}/{story.id}", f"{story.id} is {status} in a session"
     return land(w, chore(w, event, subject, s.tree.head, new, tree=tree))
 

@@ -12,7 +12,7 @@ from ralphy.engine.feature import documents
 from ralphy.engine.feature.land import commit_documents
 from ralphy.engine.lane_use.checks import CheckResult, failed, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.runs.evidence import evidence_of
+from ralphy.engine.runs.story_record import evidence_of
 from ralphy.engine.verify.baseline_records import record_baseline
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace

@@ -13,7 +13,7 @@ from ralphy.documents import progress
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.branch_tip import tip_of
-from ralphy.engine.feature.documents import committed_prd, written_prd
+from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import next_number, private_commit
 from ralphy.engine.feature.land import NewCommit, chore, land, landed_event, tip_taken_up
 from ralphy.engine.feature.live_documents import lay_out
@@ -21,8 +21,8 @@ from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import Candidate, file_changes
 from ralphy.engine.runs.ending import end_line
-from ralphy.engine.runs.evidence import evidence_of, of_verdict
 from ralphy.engine.runs.running import Ran
+from ralphy.engine.runs.story_record import evidence_of, of_verdict, story_files
 from ralphy.engine.verify.baseline import tell_what_is_not_asked
 from ralphy.engine.verify.case import Verdict
 from ralphy.engine.workspace.changes import is_control
@@ -143,7 +143,7 @@ def _land_story(w: Workspace, a: Attempt) -> None:
         end["rehearsed"] = True
     subject = f"feat({w.feature.name}): {a.story.id} {a.story.title}"
     body = f"This story is {verified_by(evidence)}." if is_unverified(prd.story(a.story.id)) else ""
-    files = _files(w, a, prd, "completed")
+    files = story_files(w, prd, a.story, _entry(w, a, "completed"), a.head)
     commit = land(w, NewCommit(subject, trailers, a.candidate.tree, a.head, files, end, body))
     w.emit(landed_event(prd.story(a.story.id), commit))
 
@@ -198,7 +198,7 @@ def _note_failed(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     v = a.verdict
     status = Status.BLOCKED if v.question else Status.PENDING
     prd = a.prd.with_story(a.story.id, **not_passed(a.story, status, a.number, _short(v.failure)))
-    files = _files(w, a, prd, "blocked" if v.question else "failed")
+    files = story_files(w, prd, a.story, _entry(w, a, "blocked" if v.question else "failed"), a.head)
     if v.question:
         text = documents.text(w, "QUESTIONS.md", a.head)
         files["QUESTIONS.md"] = asked(text, a.story.id, a.story.title, v.question).encode()
@@ -250,18 +250,6 @@ def _for_the_breaker(a: Attempt) -> dict[str, Any]:
         "changed": a.candidate.code if files else "",
         "error": signature(a.verdict.failure) or None,
         "test_only": says_testing or (bool(files) and all(is_test(path) for path in files)) or None,
-    }
-
-
-def _files(w: Workspace, a: Attempt, prd: Prd, status: str) -> dict[str, bytes | None]:
-    """prd.json, progress.txt and the story's document after this attempt."""
-    entry = _entry(w, a, status)
-    document = w.feature.story_document(a.story.id)
-    log = progress.added(documents.text(w, "progress.txt", a.head), entry, w.iso_now)
-    return {
-        "prd.json": written_prd(w, prd),
-        "progress.txt": log.encode(),
-        document: progress.story_document(documents.text(w, document, a.head), a.story, entry).encode(),
     }
 
 

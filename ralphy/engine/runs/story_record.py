@@ -1,13 +1,16 @@
-"""A story's evidence: what was verified of its code, for the review, the report and the pull request."""
+"""The record of a story: its evidence, and the documents that one commit changes with it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ralphy.documents import progress
+from ralphy.engine.feature import documents
 from ralphy.engine.lane_use.checks import CheckResult, checked
 from ralphy.engine.verify.case import Verdict
-from ralphy.pipeline.model import Document
+from ralphy.engine.workspace.workspace import Workspace
+from ralphy.pipeline.model import Document, Prd, Story
 
 
 def evidence_of(code: str, base: str, checks: Sequence[CheckResult], more: Mapping[str, Any]) -> Document:
@@ -28,3 +31,13 @@ def of_verdict(verdict: Verdict) -> Document:
         "acceptance": list(verdict.acceptance.rows),
         "warnings": list(verdict.warnings),
     }
+
+
+def story_files(
+    w: Workspace, prd: Prd, story: Story, entry: progress.ProgressEntry, commit: str
+) -> dict[str, bytes | None]:  # fmt: skip
+    """prd.json, progress.txt and the story's document, by their names, as they follow those of a commit."""
+    document = w.feature.story_document(story.id)
+    log = progress.added(documents.text(w, "progress.txt", commit), entry, w.iso_now)
+    about = progress.story_document(documents.text(w, document, commit), story, entry)
+    return {"prd.json": documents.written_prd(w, prd), "progress.txt": log.encode(), document: about.encode()}
