@@ -21,7 +21,7 @@ from ralphy.engine.runs.running import show_in_work
 from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.verify.parts import prove_parts
 from ralphy.engine.view.observe import branch_of, observe
-from ralphy.engine.view.view import decided, render_tasks
+from ralphy.engine.view.view import emit_decision, render_tasks
 from ralphy.engine.wakeups import signature_of
 from ralphy.engine.workspace.full_disk import record_shortage, wait_instead
 from ralphy.engine.workspace.waiting import note_rest
@@ -64,7 +64,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
         if not (crew and isinstance(decision, Rest)):
             with suppress(EnvironmentProblem):
                 note_rest(w, decision)  # before the event: its listener may look
-            w.emit(decided(decision, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
+            emit_decision(w, decision, snapshot)
         if isinstance(decision, (Rest, RunAgent)):
             record_shortage(w, decision)
             with suppress(EnvironmentProblem):  # a view is worth no night
@@ -74,7 +74,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
             return decision
         rest = _carry_out(decision, snapshot, w, crew, before)
         if rest:
-            w.emit(decided(rest, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
+            emit_decision(w, rest, snapshot)
             return rest
 
 
@@ -187,7 +187,7 @@ def until_run(w: Workspace) -> tuple[Snapshot, Decision]:
         decision = decide(snapshot, w.config)
         if isinstance(decision, (Rest, RunAgent)):
             return snapshot, decision
-        w.emit(decided(decision, snapshot, is_rehearsal=w.config.agent.is_rehearsal))
+        emit_decision(w, decision, snapshot)
         _ACTS[type(decision)](w, decision, snapshot)
 
 

@@ -99,10 +99,10 @@ def phase_of(decision: d.Decision, s: Snapshot) -> str:
     return _position(s)
 
 
-def decided(decision: d.Decision, s: Snapshot, *, is_rehearsal: bool) -> Decided:
-    """What there is to tell of a decision, and of how far the feature is."""
-    run = decision if isinstance(decision, d.RunAgent) else None
-    return Decided(
+def emit_decision(w: Workspace, decision: d.Decision, s: Snapshot) -> None:
+    """Tell of a decision, and of how far the feature is."""
+    run, is_rehearsal = decision if isinstance(decision, d.RunAgent) else None, w.config.agent.is_rehearsal
+    w.emit(Decided(
         at=s.now,
         story=getattr(decision, "story", None) or None,
         decision=type(decision).__name__,
@@ -125,7 +125,7 @@ def decided(decision: d.Decision, s: Snapshot, *, is_rehearsal: bool) -> Decided
         ahead=what_is_left(s) if forecast(s) else "",
         notice=steering_notice(steering_of(s.prd)),
         current=how_to_see(s, getattr(decision, "gate", "")),
-    )
+    ))  # fmt: skip
 
 
 def how_to_see(s: Snapshot, gate: str = "") -> str:
