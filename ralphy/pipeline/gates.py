@@ -33,7 +33,7 @@ def gate_decision(s: Snapshot, step: Step, policy: str) -> d.Decision | None:
         return d.Halt(f"{artifact} was rejected; edit it, or run `ralphy redo {gate} {s.feature}`", is_rejected=True)
     if _marker(s, "APPROVED"):
         return d.Approve(f"APPROVED was found for {artifact}", gate)
-    is_again = is_handed_in_again(s, gate, step.content(s))
+    is_again = is_handed_in_again(s, step)
     if policy == "auto" and not is_again and not step.refuses(s):
         return d.Approve(f"the {gate} gate is automatic", gate, by="auto")
     return _hold(s, step, gate, artifact)
@@ -47,7 +47,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.gate_verdicts)
     why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
     why = why or f"{artifact} is ready for review"
-    if is_handed_in_again(s, gate, step.content(s)):
+    if is_handed_in_again(s, step):
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     notes = [note for note in step.notes(s) if note]
@@ -95,10 +95,10 @@ def verdict_on(s: Snapshot, step: Step) -> GateVerdict | None:
     return stands[-1] if stands else None
 
 
-def is_handed_in_again(s: Snapshot, gate: str, digest: str) -> bool:
+def is_handed_in_again(s: Snapshot, step: Step) -> bool:
     """Is this what a person has rejected, or what was approved before that? Only a person may approve it now."""
-    answers = [a for a in s.prd.gate_verdicts if a.gate == gate]
-    return any(a.digest == digest for a in answers[: _last_rejection(answers) + 1])
+    answers = [a for a in s.prd.gate_verdicts if a.gate == step.name]
+    return any(a.digest == step.content(s) for a in answers[: _last_rejection(answers) + 1])
 
 
 def _last_rejection(answers: Sequence[GateVerdict]) -> int:

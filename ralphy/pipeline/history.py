@@ -177,11 +177,6 @@ class History:
         in_refs = (self.in_refs or {}).get(key) if table is self.stories and not self.is_reset else None
         return table.get(key) or in_refs or StoryHistory()
 
-    def attempts_of(self, story: str, in_prd: int) -> int:
-        """The attempts that a story has used; `in_prd`, the number in prd.json, counts where the journal was wiped."""
-        past = self.of(names.STORY, story)
-        return past.attempts if past.is_known or self.is_reset else max(past.attempts, in_prd)
-
     def hands_on(self, run: str) -> bool:
         """Does the next run of its step begin with the documents of this one?"""
         return any(counts.outbox == run for counts in self.steps.values())

@@ -21,7 +21,7 @@ from ralphy.pipeline.steps.spec import SPEC
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import steps
-from ralphy.pipeline.stories import likely_paths
+from ralphy.pipeline.stories import attempts_used, likely_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _wave(left: Sequence[Story], completed: set[str], jobs: int, paths: Mapping[
 
 
 def _planned(s: Snapshot, config: Config, story: Story, wave: int) -> PlannedStory:
-    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    used = attempts_used(s.history, story)
     model = STORY.model(config, used + 1, str(story.raw.get("model") or ""))
     return PlannedStory(story, wave, model, used + 1, "" if wave else _why_not(s, story))
 

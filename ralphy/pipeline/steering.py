@@ -7,7 +7,7 @@ should be read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -109,8 +109,9 @@ def steering_of(prd: Prd) -> list[str]:
             for path, ids in stories.items()]  # fmt: skip
 
 
-def steering_notice(lines: Sequence[str]) -> str:
-    """One sentence of these lines; "" without any."""
+def steering_notice(prd: Prd) -> str:
+    """The same in one sentence; "" if there is none."""
+    lines = steering_of(prd)
     return f"files that steer agents, CI or what you run were changed: {'; '.join(lines)}" if lines else ""
 
 

@@ -13,7 +13,9 @@ from shlex import quote
 from typing import Any
 
 from ralphy.pipeline.chosen import chosen
+from ralphy.pipeline.history import History
 from ralphy.pipeline.model import Document, Lost, Prd, ReviewFinding, Status, Story
+from ralphy.pipeline.steps import names
 from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 8
@@ -30,6 +32,12 @@ def all_ready(prd: Prd, only: Sequence[str] = ()) -> list[Story]:
     ready = [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
     wanted = chosen(prd, only)[0] if only else ()
     return [story for story in ready if story.id in wanted] if only else ready
+
+
+def attempts_used(history: History, story: Story) -> int:
+    """The attempts that a story has used; the number in prd.json counts where the journal was wiped."""
+    past, in_prd = history.of(names.STORY, story.id), int(story.execution.get("attempts") or 0)
+    return past.attempts if past.is_known or history.is_reset else max(past.attempts, in_prd)
 
 
 def over(prd: Prd) -> frozenset[tuple[str, str]]:

@@ -81,7 +81,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         code=w.code_of(w.objects.tree_of(head)),
         busy=git_operation_on_branch(w) if is_begun else _begun_here(w),
         obstacle="" if tip else git.branch_in_the_way(w.repository, mine),
-        pushed=pushed(w, prd, mine),
+        pushed=pushed(w, prd),
         behind="" if is_begun else tip,
         tracked="" if is_begun else _tracked(w, start),
     )
@@ -99,7 +99,7 @@ def _begun_here(w: Workspace) -> str:
     return f"{operation} in {w.repository.root}" if operation else ""
 
 
-def pushed(w: Workspace, prd: Prd, branch: str) -> str:
-    """The commit that the remote was last seen to have on the branch; "" if it has none."""
+def pushed(w: Workspace, prd: Prd) -> str:
+    """The commit that the remote was last seen to have on the feature's branch; "" if it has none."""
     remote = prd.pr.get("remote")
-    return git.resolve(w.repository, f"refs/remotes/{remote}/{branch}") if remote else ""
+    return git.resolve(w.repository, f"refs/remotes/{remote}/{w.feature_branch}") if remote else ""

@@ -115,14 +115,14 @@ def _adopted_text(w: Workspace, tip: str, name: str, edits: Edits) -> bytes | No
     base, new = next((w.objects.read(oid) for oid in edits.bases.get(name, ())), None), _at(w, tip, name)
     if base is None or new is None or base == new:
         return edits.files[name]
-    return _merged_text(w, base, new, edits.files[name], is_log=name == _LOG)
+    return _merged_text(w, name, base, new, edits.files[name])
 
 
 def _on_top(w: Workspace, tip: str, name: str, new: bytes, adopted: bytes) -> bytes | None:
     """Ralphy's new version of a document with what the adopted edit changed; None if both change the same."""
     base = _at(w, tip, name) or b""
     if name != _PRD:
-        return _merged_text(w, base, new, adopted, is_log=name == _LOG)
+        return _merged_text(w, name, base, new, adopted)
     merged = merge(_parsed(base) or _EMPTY, _parsed(new) or _EMPTY, _parsed(adopted) or _EMPTY)
     try:
         document = check_prd(dump(merged.document), w.feature.in_repository(name))
@@ -131,13 +131,14 @@ def _on_top(w: Workspace, tip: str, name: str, new: bytes, adopted: bytes) -> by
     return dump(canonical(Prd.of(document)).raw)
 
 
-def _merged_text(w: Workspace, base: bytes, new: bytes, adopted: bytes, *, is_log: bool) -> bytes | None:
+def _merged_text(w: Workspace, name: str, base: bytes, new: bytes, adopted: bytes) -> bytes | None:
+    """The three merged by lines; None if both changed the same lines of a document that is not a log."""
     sides = {"base": base, "new": new, "adopted": adopted}
     paths = {side: w.repository.checkout_dir / f"merge-{w.feature.name}-{side}" for side in sides}
     try:
         for side, data in sides.items():
             replace_file(paths[side], data, durable=False)
-        union = ("--union",) if is_log else ()
+        union = ("--union",) if name == _LOG else ()
         return w.repository.run("merge-file", "-p", *union, *(str(paths[side]) for side in ("new", "base", "adopted")))
     except GitError:  # its code is the number of conflicts
         return None

@@ -163,11 +163,12 @@ def edited(w: Workspace, tip: str) -> Edits:
     )
 
 
-def write_preview(w: Workspace, name: str, data: bytes) -> None:
-    """Write a document that no commit has, for people to see, until `lay_out` brings the committed one back.
+def write_preview(w: Workspace, data: bytes) -> None:
+    """Write a prd.json that no commit has, for people to see, until `lay_out` brings the committed one back.
 
-    Nothing is written where the commit that is checked out tracks the document: Git would refuse to switch branches.
+    Nothing is written where the commit that is checked out tracks it: Git would refuse to switch branches.
     """
+    name = "prd.json"
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
     if w.preview == instead or is_tracked_here(w, name):

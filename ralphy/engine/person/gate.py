@@ -133,7 +133,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     """The story is failed, with its last error, and a person is asked; those that depend on it are blocked by it."""
     story = s.prd.story(decision.story)
     past = s.history.of(STORY.name, story.id)
-    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    used = stories.attempts_used(s.history, story)
     execution = {**story.execution, "attempts": used}
     last = story.execution.get("last_error") or past.last_failure or "unknown"
     execution["last_error"] = decision.error or last

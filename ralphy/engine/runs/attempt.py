@@ -47,6 +47,7 @@ from ralphy.text.plain_text import as_utf8, without_controls
 
 _ERROR_BYTES = 2000
 _MOST_MOVES = 4  # of a person, each in the moment of a landing
+_LINE_CHARS = 300
 _OUTPUT_BYTES = 2400  # of a red check, in the story's document
 
 
@@ -284,8 +285,8 @@ def _output(check: CheckResult) -> str:
     return _tail(check.output) if check.is_green else _tail(excerpt(check.output, _OUTPUT_BYTES), 60)
 
 
-def _tail(output: str, lines: int = 12, width: int = 300) -> str:
-    return "\n".join(line[:width] for line in output.strip().splitlines()[-lines:])
+def _tail(output: str, lines: int = 12) -> str:
+    return "\n".join(line[:_LINE_CHARS] for line in output.strip().splitlines()[-lines:])
 
 
 def _short(text: str, most: int = _ERROR_BYTES) -> str:

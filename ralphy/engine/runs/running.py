@@ -46,6 +46,7 @@ from ralphy.text.rehearsed import marked
 from ralphy.text.strict_json import dump
 from ralphy.text.tone import WAITING
 
+_MOST_HANDED_IN = 1 << 20  # bytes of a document
 TOOL_PATIENCE = 5.0  # how much longer than `inactivity_timeout` a tool may be silent: 60 s become 300 s
 
 
@@ -90,9 +91,9 @@ class Ran:
     tampered: tuple[str, ...]
     stands: tuple[str, ...] = ()
 
-    def handed_in(self, name: str, most: int = 1024 * 1024) -> bytes | None:
+    def handed_in(self, name: str) -> bytes | None:
         """A file of the outbox; None if it is not there, or is not a regular file of a sensible size."""
-        return self.outbox.read(name, most)
+        return self.outbox.read(name, _MOST_HANDED_IN)
 
 
 def begin_run(
@@ -114,7 +115,7 @@ def begin_run(
     go = agent.prepared(request, lambda activity: inbox.put((name, activity)))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
     run = Run(decision, snapshot, lane, laid_out, request, outbox, subject(), Outside.take(w, lane),
-              _inode(login_file(w)), request.max_cost_usd == _share(w, snapshot))  # fmt: skip
+              _login_inode(w), request.max_cost_usd == _share(w, snapshot))  # fmt: skip
     lane.note(w.feature.name, decision.story or "", f"run {name} works in it")
     _note(w, run)
     w.say(f"  {' '.join(w.config.agent.command)}: {request.run_dir}", is_detail=True)
@@ -133,7 +134,7 @@ def show_in_work(w: Workspace, prd: Prd) -> None:
     known = {story.id for story in prd.stories}
     for story in w.session.stories_in_work & known:
         prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
-    write_preview(w, "prd.json", dump(prd.raw))
+    write_preview(w, dump(prd.raw))
 
 
 def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
@@ -235,7 +236,7 @@ def _why_free(w: Workspace, run: Run, result: AgentResult, claim: Claim) -> str:
         return f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
     if claim.is_complete:
         return ""
-    if is_fatal and run.outside.is_closed and _inode(login_file(w)) != run.login:
+    if is_fatal and run.outside.is_closed and _login_inode(w) != run.login:
         # a sandbox shows the file that was there when the run began, and a person's session replaces it
         return "the login was renewed outside during the run: it costs no attempt, and runs again"
     if is_fatal and lane.was_removed:
@@ -252,7 +253,8 @@ def _why_budget_ended(w: Workspace, run: Run) -> str:
     return f"the run's share of the budget of ${most} ran out during the run: it costs no attempt" if is_share else ""
 
 
-def _inode(path: Path | None) -> int:
+def _login_inode(w: Workspace) -> int:
+    path = login_file(w)
     try:
         return path.stat().st_ino if path else 0
     except OSError:

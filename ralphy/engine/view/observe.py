@@ -178,9 +178,7 @@ def observe_at(w: Workspace, commit: str, life: Life) -> Snapshot:
     base = base_branch(w.repository, w.config, str(prd.workflow.get("base") or ""))
     code = w.code_of(w.objects.tree_of(commit))
     mine = w.feature_branch
-    tree = Tree(
-        head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=branch_tip.pushed(w, prd, mine)
-    )
+    tree = Tree(head=commit, branch=mine, base=base, feature_branch=mine, code=code, pushed=branch_tip.pushed(w, prd))
     contents = {name: w.objects.read(f"{commit}:{w.feature.in_repository(name)}") for name in artifact_names()}
     questions = (contents["QUESTIONS.md"] or b"").decode("utf-8", "replace")
     report = contents[QA.document]

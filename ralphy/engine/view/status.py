@@ -108,7 +108,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "warnings": sum(len(warnings_of(story)) for story in s.prd.stories),
         "steering": steering_of(s.prd),
         "pull_request": s.prd.pr.get("url"),
-        "current": how_to_see(s, getattr(decision, "gate", "")),
+        "current": how_to_see(s, decision),
         "stories": [_row(s, story, statuses[story.id]) for story in with_parts(s.prd).stories],
     }
 

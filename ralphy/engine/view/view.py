@@ -19,7 +19,7 @@ from ralphy.pipeline.events import Decided
 from ralphy.pipeline.forecast import forecast, what_is_left
 from ralphy.pipeline.gates import verdict_on
 from ralphy.pipeline.model import Prd, Snapshot, Status, Story
-from ralphy.pipeline.steering import steering_notice, steering_of
+from ralphy.pipeline.steering import steering_notice
 from ralphy.pipeline.steps.pr import PR
 from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.table import step_of, steps
@@ -123,15 +123,17 @@ def emit_decision(w: Workspace, decision: d.Decision, s: Snapshot) -> None:
         rehearsed=is_rehearsal,
         branch=s.tree.feature_branch if s.tree.is_on_branch else "",
         ahead=what_is_left(s) if forecast(s) else "",
-        notice=steering_notice(steering_of(s.prd)),
-        current=how_to_see(s, getattr(decision, "gate", "")),
+        notice=steering_notice(s.prd),
+        current=how_to_see(s, decision),
     ))  # fmt: skip
 
 
-def how_to_see(s: Snapshot, gate: str = "") -> str:
-    """How to see the document of a gate, else prd.json, where the checkout has one of its own; "" where it has none."""
+def how_to_see(s: Snapshot, decision: d.Decision) -> str:
+    """How to see the document of the decision's gate, else prd.json, where the checkout has one of its own; "" where it
+    has none."""
     if not s.left_to_git:
         return ""
+    gate = getattr(decision, "gate", "")
     document = step_of(gate).document if gate else ""
     name = document if document in s.left_to_git else s.left_to_git[0]
     others = len(s.left_to_git) - 1

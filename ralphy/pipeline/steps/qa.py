@@ -12,7 +12,7 @@ from ralphy.pipeline import decision as d
 from ralphy.pipeline.gates import revision
 from ralphy.pipeline.model import Prd, QaReport, Snapshot
 from ralphy.pipeline.parts import due
-from ralphy.pipeline.steering import steering_notice, steering_of
+from ralphy.pipeline.steering import steering_notice
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import CODE, DocumentFormat, Step
 from ralphy.pipeline.stories import flagged
@@ -97,7 +97,7 @@ class _Qa(Step):
         return s.qa is not None and (s.qa.verdict != "pass" or bool(s.qa.blocking or s.qa.unmet))
 
     def notes(self, s: Snapshot) -> Sequence[str]:
-        return _unknown(s.qa), steering_notice(steering_of(s.prd)), unverified(s.prd), flagged(s.prd)
+        return _unknown(s.qa), steering_notice(s.prd), unverified(s.prd), flagged(s.prd)
 
 
 QA = _Qa(

@@ -12,7 +12,7 @@ from ralphy.pipeline.preconditions import baseline, too_many_deaths
 from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Briefing, DocumentFormat, Handed, Step, StepOutput, Wanted
-from ralphy.pipeline.stories import asks_only, next_ready, over, startable, why_stuck
+from ralphy.pipeline.stories import asks_only, attempts_used, next_ready, over, startable, why_stuck
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked
 
@@ -152,7 +152,7 @@ def _for_story(s: Snapshot, config: Config, story: Story) -> d.Decision:
         return d.GiveUp(f"{story.id} has used its ${most} (${past.cost_usd:.2f})", story.id)
     if dead := too_many_deaths(past, story.id):
         return d.GiveUp(f"{dead}: it is set aside", story.id, dead)
-    used = s.history.attempts_of(story.id, int(story.execution.get("attempts") or 0))
+    used = attempts_used(s.history, story)
     if used >= config.limits.max_attempts:
         return _escalated(s, config, story, f"{story.id} has used its {used} attempts")
     if past.too_large >= MOST_TOO_LARGE:
