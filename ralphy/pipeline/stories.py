@@ -256,11 +256,11 @@ def likely_paths(story: Story, section: str, touched: Iterable[str] = ()) -> fro
     declared = story.raw.get("files")
     if isinstance(declared, list) and declared:
         return frozenset(str(path) for path in declared).union(touched)
-    texts = [section, *_texts({name: story.raw.get(name) for name in _SAID})]
+    texts = [section, *_texts({name: story.raw.get(name) for name in _TEXT_FIELDS})]
     return frozenset(groups[0] or groups[1] for text in texts for groups in _PATH.findall(text)).union(touched)
 
 
-_SAID = ("title", "description", "acceptanceCriteria", "tasks", "notes")
+_TEXT_FIELDS = ("title", "description", "acceptanceCriteria", "tasks", "notes")
 
 
 def _texts(value: object) -> Iterable[str]:
