@@ -105,6 +105,10 @@ class Prd:
                 return story
         raise KeyError(story_id)
 
+    @property
+    def completed_ids(self) -> frozenset[str]:
+        return frozenset(story.id for story in self.stories if story.is_completed)
+
     def with_story(self, story_id: str, **changes: Any) -> Prd:
         """The PRD with some fields of one story replaced, the others as they were.
 

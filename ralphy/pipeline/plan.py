@@ -72,7 +72,7 @@ def plan_of(s: Snapshot, config: Config) -> Plan:
 def waves_of(s: Snapshot, jobs: int) -> list[list[Story]]:
     """The open stories in the order in which they are begun; those of a wave may be worked on side by side."""
     paths = {story.id: s.paths.get(story.id) or likely_paths(story, "") for story in s.prd.stories} if jobs > 1 else {}
-    completed = {story.id for story in s.prd.stories if story.is_completed}
+    completed = set(s.prd.completed_ids)
     wanted = chosen(s.prd, s.session.only)[0]
     is_left = (story for story in s.prd.stories if story.is_open and story.id in wanted)
     left = sorted(is_left, key=lambda story: (story.priority, story.index))

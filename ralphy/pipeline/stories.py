@@ -28,8 +28,8 @@ def next_ready(prd: Prd, only: Sequence[str] = ()) -> Story | None:
 
 def all_ready(prd: Prd, only: Sequence[str] = ()) -> list[Story]:
     """The open stories whose dependencies are completed; of those that a person asked for, if any."""
-    completed = {story.id for story in prd.stories if story.is_completed}
-    ready = [s for s in prd.stories if s.is_open and all(d in completed for d in s.depends_on)]
+    completed = prd.completed_ids
+    ready = [s for s in prd.stories if s.is_open and completed.issuperset(s.depends_on)]
     wanted = chosen(prd, only)[0] if only else ()
     return [story for story in ready if story.id in wanted] if only else ready
 
@@ -48,10 +48,10 @@ def over(prd: Prd) -> frozenset[tuple[str, str]]:
 def shown_status(prd: Prd) -> dict[str, str]:
     """Story id -> status as people see it: a story held up by an uncompleted dependency is blocked, one that a person
     has started is in progress until it is completed, failed or reset."""
-    completed = {story.id for story in prd.stories if story.is_completed}
-    begun, statuses = started(prd), {s.id: s.status.value for s in prd.stories}
+    completed, begun = prd.completed_ids, started(prd)
+    statuses = {s.id: s.status.value for s in prd.stories}
     statuses |= {s.id: Status.IN_PROGRESS.value for s in prd.stories if s.is_open and s.id in begun}
-    held = (s for s in prd.stories if s.is_open and not all(d in completed for d in s.depends_on))
+    held = (s for s in prd.stories if s.is_open and not completed.issuperset(s.depends_on))
     return {**statuses, **{s.id: Status.BLOCKED.value for s in held}}
 
 

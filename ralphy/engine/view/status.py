@@ -88,7 +88,7 @@ def described(s: Snapshot, decision: d.Decision) -> dict[str, Any]:
         "phase": phase_of(decision, s),
         "status": _word(decision),
         "started_at": iso(history.started_at),
-        "tasks_completed": sum(1 for story in s.prd.stories if story.is_completed),
+        "tasks_completed": len(s.prd.completed_ids),
         "tasks_total": len(s.prd.stories),
         "circuit_breaker": _breaker(s),
         "watchdog": _watchdog(s),

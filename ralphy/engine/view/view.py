@@ -51,9 +51,8 @@ def tasks_text(prd: Prd, working: Collection[str | None] = ()) -> str:
     """The stories as a checklist; `working` are those that are worked on."""
     known, answers = shown_status(prd), known_answers(prd)
     status = {story: Status.IN_PROGRESS.value if story in working else stored for story, stored in known.items()}
-    done = sum(1 for story in prd.stories if story.is_completed)
     lines = [
-        f"# Tasks: {done} of {len(prd.stories)} completed",
+        f"# Tasks: {len(prd.completed_ids)} of {len(prd.stories)} completed",
         "",
         "A view of prd.json; edit that file instead.",
         "",
@@ -116,7 +115,7 @@ def emit_decision(w: Workspace, decision: d.Decision, s: Snapshot) -> None:
         attempt=run.attempt if run else None,
         mode=run.mode if run else "",
         model=marked(run.model, is_rehearsal) if run else "",
-        completed=sum(1 for story in s.prd.stories if story.is_completed),
+        completed=len(s.prd.completed_ids),
         stories=len(s.prd.stories),
         runs=s.session.runs,
         cost_usd=round(s.session.cost_usd, 4),

@@ -121,7 +121,7 @@ def _chosen_end(s: Snapshot) -> d.Rest | None:
         return d.Done(f"completed: {first_few(sorted(wanted), 5)}")
     if next_ready(s.prd, s.session.only):
         return None
-    completed = {story.id for story in s.prd.stories if story.is_completed}
+    completed = s.prd.completed_ids
     waits = [f"{story.id} waits for {', '.join(sorted(set(story.depends_on) - completed))}" for story in left
              if story.is_open]  # fmt: skip
     ended = [f"{story.id} is {story.status.value}" for story in left if not story.is_open]
