@@ -5,7 +5,7 @@ What a person changed in the checkout's folder is adopted first, as a commit of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -21,7 +21,7 @@ from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.live_documents import edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
-from ralphy.files.read import read_regular, read_text
+from ralphy.files.read import read_regular
 from ralphy.git.objects import TREE
 from ralphy.pipeline.acceptance import DOCUMENT, SEALED
 from ralphy.pipeline.model import Artifact, Lost, Prd, Tree
@@ -82,8 +82,6 @@ def read(w: Workspace, name: str, tip: str = "") -> bytes | None:
 
 def text(w: Workspace, name: str, tip: str = "") -> str:
     """A document as text, "" if there is none."""
-    if not (tip or sealed_place(w, name) or work_tip(w)):
-        return read_text(w.feature.file(name))
     return (read(w, name, tip) or b"").decode("utf-8", "replace")
 
 
@@ -126,9 +124,9 @@ def written_prd(w: Workspace, prd: Prd) -> bytes:
     return data
 
 
-def all_of_the_folder(w: Workspace) -> Iterator[tuple[str, bytes]]:
-    """(name, bytes) of what the folder holds before there is a branch: it becomes the first commit."""
-    yield from sorted(edited(w, "").files.items())
+def all_of_the_folder(w: Workspace) -> Mapping[str, bytes]:
+    """What the folder holds before there is a branch, by name: it becomes the first commit."""
+    return edited(w, "").files
 
 
 def lost_stories(w: Workspace, docs: Documents, tree: Tree) -> Lost | None:

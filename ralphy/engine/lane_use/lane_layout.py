@@ -68,7 +68,7 @@ def with_documents(w: Workspace, tree: str) -> str:
     """A tree with the feature's documents: before there is a branch, those of the folder; else it has them."""
     if work_tip(w):
         return tree
-    oids = w.objects.write_blobs(dict(all_of_the_folder(w)))
+    oids = w.objects.write_blobs(all_of_the_folder(w))
     return w.objects.graft(tree, {w.feature.in_repository(name): Entry("100644", oid) for name, oid in oids.items()})
 
 

@@ -72,7 +72,7 @@ def _committed(w: Workspace, commits: Collection[str]) -> list[str]:
 def start_from_nothing(w: Workspace, s: Snapshot) -> str:
     """Keep what there is, and leave PRD.md alone; gives the ref that keeps it."""
     tip, ref = work_tip(w), next_ref(w)
-    files = look_at(w).merged.adoption if tip else dict(all_of_the_folder(w))
+    files = look_at(w).merged.adoption if tip else all_of_the_folder(w)
     before = chore(w, f"kept {s.feature}", "as it was before it started from nothing", s.tree.head, files)
     saved_commit = written_commit(w, before) if files or not tip else tip
     w.repository.run("update-ref", "--stdin", stdin=f"create {ref} {saved_commit}\n".encode())
