@@ -119,7 +119,7 @@ def left_to_git(w: Workspace, tip: str) -> tuple[str, ...]:
 
 def lay_out(w: Workspace, tip: str) -> Laid:
     """Bring the folder's documents up to the branch's `tip`. Edits stay, and are found by `edited`."""
-    record = read_record(_record_path(w))
+    record = _record(w)
     head = _head_text(w)
     if record.tip == tip and record.head == head and _is_untouched(w, record):
         return Laid()
@@ -145,7 +145,7 @@ def lay_out(w: Workspace, tip: str) -> Laid:
 
 def edited(w: Workspace, tip: str) -> Edits:
     """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
-    record = read_record(_record_path(w))
+    record = _record(w)
     states = _settled(w, tip, record)
     if states is None:
         return Edits()
@@ -173,7 +173,7 @@ def write_preview(w: Workspace, data: bytes) -> None:
     instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
     if w.preview == instead or is_tracked_here(w, name):
         return
-    record = read_record(_record_path(w))
+    record = _record(w)
     record.accept(name, instead[1])
     record.save()
     w.preview = instead
@@ -187,7 +187,7 @@ def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
 
 def note_ours(w: Workspace, versions: Mapping[str, str]) -> None:
     """These versions are not edits (any more): a person's in a commit, or what Ralphy is about to write without one."""
-    record = read_record(_record_path(w))
+    record = _record(w)
     for name, oid in versions.items():
         record.accept(name, oid)
     record.save()
@@ -201,7 +201,7 @@ def is_document(w: Workspace, name: str) -> bool:
 
 def is_known_version(w: Workspace, path: str, oid: str) -> bool:
     """Did Ralphy write or adopt this version of a document, now or before?"""
-    record, name = read_record(_record_path(w)), path.removeprefix(f"{w.feature.path}/")
+    record, name = _record(w), path.removeprefix(f"{w.feature.path}/")
     return record.is_ours(name, (oid,)) or oid in record.versions(name)
 
 
@@ -395,8 +395,8 @@ def _head_text(w: Workspace) -> str:
 
 def forget_documents(w: Workspace) -> None:
     """What lies in the folder from now on is a person's."""
-    _record_path(w).unlink(missing_ok=True)
+    _record(w).path.unlink(missing_ok=True)
 
 
-def _record_path(w: Workspace) -> Path:
-    return w.repository.checkout_dir / f"documents-{w.feature.name}.json"
+def _record(w: Workspace) -> Record:
+    return read_record(w.repository.checkout_dir / f"documents-{w.feature.name}.json")
