@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from enum import Enum
-from typing import NamedTuple
 
 from ralphy.pipeline.model import Prd
 from ralphy.testguard.findings import Finding, Kind, listed_names
@@ -17,45 +15,31 @@ from ralphy.testguard.findings import Finding, Kind, listed_names
 _MOST_NOTED = 20
 
 
-class Steers(Enum):
-    """Who does what a file says; the value is how it is called."""
-
-    AGENTS = "agents"
-    PEOPLE = "what people run"
-    CI = "CI"
-
-
-class _Row(NamedTuple):
-    """`names` match the last parts of a path, in any case; a folder's name ends with a slash: all that is in it."""
-
-    steers: Steers
-    read_before: str
-    names: tuple[str, ...]
-
-
+# (by when a person should have read such a file, its names): they match the last parts of a path, in any case; a
+# folder's name ends with a slash, for all that is in it.
 _TABLE = (
-    _Row(Steers.AGENTS, "before an agent works here", (
+    ("before an agent works here", (
         "claude.md", "claude.local.md", "agents.md", "agents.override.md", "agent.md", "gemini.md", "qwen.md",
         "warp.md", ".claude/", ".mcp.json", "mcp.json", ".cursorrules", ".cursor/", ".windsurfrules", ".windsurf/",
         ".clinerules", ".clinerules/", ".goosehints", ".roorules", ".roomodes", ".roo/", ".aider.conf.yml",
         ".codex/", ".gemini/", ".junie/", ".kiro/", ".continue/", ".opencode/", "opencode.json",
         ".github/copilot-instructions.md", ".github/instructions/", ".github/prompts/", ".github/agents/",
         ".github/chatmodes/")),
-    _Row(Steers.PEOPLE, "before you run make", ("makefile", "gnumakefile", "*.mk")),
-    _Row(Steers.PEOPLE, "before you run its recipes", (
+    ("before you run make", ("makefile", "gnumakefile", "*.mk")),
+    ("before you run its recipes", (
         "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "rakefile", "mise.toml",
         ".mise.toml", ".mise/", "devbox.json", "procfile")),
-    _Row(Steers.PEOPLE, "before you enter this folder with direnv", (".envrc", ".direnvrc")),
-    _Row(Steers.PEOPLE, "before you install packages", (
+    ("before you enter this folder with direnv", (".envrc", ".direnvrc")),
+    ("before you install packages", (
         ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pnpmfile.js", "bunfig.toml", "pip.conf", ".cargo/",
         ".bundle/", "nuget.config", ".mvn/")),
-    _Row(Steers.PEOPLE, "before you commit", (
+    ("before you commit", (
         ".pre-commit-config.yaml", ".pre-commit-config.yml", ".husky/", ".githooks/", "lefthook.yml", ".lefthook.yml",
         "lefthook.yaml", ".lefthook/", ".overcommit.yml", ".lintstagedrc", ".lintstagedrc.json")),
-    _Row(Steers.PEOPLE, "before you open this folder in an editor", (
+    ("before you open this folder in an editor", (
         ".vscode/", ".idea/", ".devcontainer/", ".devcontainer.json", "*.code-workspace", ".zed/", ".fleet/", ".exrc",
         ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el")),
-    _Row(Steers.CI, "before the branch is pushed", (
+    ("before the branch is pushed", (
         ".github/workflows/", ".github/actions/", ".gitlab-ci.yml", ".gitlab/", "jenkinsfile", ".circleci/",
         "azure-pipelines.yml", ".azure-pipelines/", ".travis.yml", "bitbucket-pipelines.yml", ".drone.yml",
         ".woodpecker/", ".woodpecker.yml", ".buildkite/", ".forgejo/", ".gitea/", "appveyor.yml", ".appveyor.yml",
@@ -68,34 +52,24 @@ def _pattern(name: str) -> str:
     return rf"(?:.*/)?{inner}" + ("(?:/.*)?" if name.endswith("/") else "")
 
 
-_PATTERNS = tuple((row, re.compile("|".join(map(_pattern, row.names)), re.S)) for row in _TABLE)
-
-
-def steers(path: str) -> Steers | None:
-    """Whom a file of this path steers, if any."""
-    row = _row(path)
-    return row.steers if row else None
+_PATTERNS = tuple((moment, re.compile("|".join(map(_pattern, names)), re.S)) for moment, names in _TABLE)
 
 
 def read_before(path: str) -> str:
-    """By when a person should have read such a file; "" for one that steers nobody."""
-    row = _row(path)
-    return row.read_before if row else ""
-
-
-def _row(path: str) -> _Row | None:
+    """By when a person should have read a file of this path; "" for one that steers nobody."""
     folded = path.casefold()
-    return next((row for row, pattern in _PATTERNS if pattern.fullmatch(folded)), None)
+    return next((moment for moment, pattern in _PATTERNS if pattern.fullmatch(folded)), "")
 
 
 def steering_findings(paths: Iterable[str]) -> Iterator[Finding]:
     """A finding for each changed file that steers somebody."""
-    return (Finding(Kind.STEERING, f"{path} (read it {read_before(path)})") for path in paths if steers(path))
+    dated = ((path, read_before(path)) for path in paths)
+    return (Finding(Kind.STEERING, f"{path} (read it {moment})") for path, moment in dated if moment)
 
 
 def steering_files(paths: Iterable[str]) -> list[str]:
     """Those of the paths that steer somebody, as many as evidence should hold."""
-    return [path for path in paths if steers(path)][:_MOST_NOTED]
+    return [path for path in paths if read_before(path)][:_MOST_NOTED]
 
 
 def steering_of(prd: Prd) -> list[str]:
@@ -105,7 +79,7 @@ def steering_of(prd: Prd) -> list[str]:
         noted = (story.raw.get("evidence") or {}).get("steering") if story.is_completed else None
         for path in noted if isinstance(noted, list) else ():
             stories.setdefault(str(path), []).append(story.id)
-    return [f"{_plain(path)} ({', '.join(ids)}): read it {read_before(path) or 'before you use it'}"
+    return [f"{listed_names([path])} ({', '.join(ids)}): read it {read_before(path) or 'before you use it'}"
             for path, ids in stories.items()]  # fmt: skip
 
 
@@ -113,7 +87,3 @@ def steering_notice(prd: Prd) -> str:
     """The same in one sentence; "" if there is none."""
     lines = steering_of(prd)
     return f"files that steer agents, CI or what you run were changed: {'; '.join(lines)}" if lines else ""
-
-
-def _plain(path: str) -> str:
-    return listed_names([path])
