@@ -1,6 +1,6 @@
-"""What the journal has of baselines: noted after the checks ran, and known without running them again.
+"""Baselines in the journal: recorded after the checks ran, and read instead of running them again.
 
-The tests that the checks listed stand in a file each in Ralphy's state folder; the journal has its digest.
+The tests that the checks listed for a tree are in a file of Ralphy's state folder; the journal has its digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ralphy.text.json_coerce import number_of
 if TYPE_CHECKING:
     from ralphy.engine.lane_use.checks import CheckResult
 
-_MOST_KEPT = 40  # files with tests
+_MOST_FILES = 40  # files with tests
 
 
 def key_of(code: str, checks: Sequence[Check]) -> str:
@@ -34,9 +34,9 @@ def key_of(code: str, checks: Sequence[Check]) -> str:
 
 
 def known_baseline(w: Workspace, code: str) -> Baseline | None:
-    """The baseline of that code if it was taken before, with the same hook, and the tests that it listed are known.
+    """The recorded baseline of that code, if the hook is the same and its list of tests is still there.
 
-    A red one of an earlier invocation is asked again: what was mended since need not be in the tree.
+    A red one of an earlier invocation does not count: what was fixed since need not be in the tree.
     """
     key = key_of(code, w.checks)
     entry = w.history.baselines.get(key)
@@ -45,10 +45,10 @@ def known_baseline(w: Workspace, code: str) -> Baseline | None:
     if entry.get("tests") and not _file_of(w, key).is_file():
         return None
     red, unnamed = tuple(entry.get("red") or ()), tuple(entry.get("unnamed") or ())
-    found = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
-    is_accepted = bool(found.red) and not found.unnamed and w.history.known_red.issuperset(found.red)
+    baseline = Baseline(bool(entry.get("green")), red, str(entry.get("detail", "")), unnamed)
+    is_accepted = bool(red) and not unnamed and w.history.known_red.issuperset(red)
     is_earlier = (number_of(entry.get("at")) or 0.0) < w.session.began
-    return None if is_earlier and not found.is_green and not is_accepted else found
+    return None if is_earlier and not baseline.is_green and not is_accepted else baseline
 
 
 def is_known_green(w: Workspace, code: str) -> bool:
@@ -57,7 +57,7 @@ def is_known_green(w: Workspace, code: str) -> bool:
 
 
 def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> None:
-    """Remember what the checks said about a tree."""
+    """Record the checks' results for a tree."""
     failing = [r for r in results if r.blamed and not r.is_empty]
     red = [name for r in failing for name in r.blamed]
     unnamed = [r.name for r in failing if not r.failing]
@@ -65,15 +65,20 @@ def record_baseline(w: Workspace, code: str, results: Sequence[CheckResult]) -> 
     empty = [r.name for r in results if r.is_empty]
     key = key_of(code, w.checks)
     tests = _save(_file_of(w, key), listed(results))
-    said = "; ".join(r.sentence() for r in results)
+    detail = "; ".join(r.sentence() for r in results)
     named = [] if has_no_word else red
-    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=said,
+    w.record("baseline", key=key, green=not red, red=named, untested=empty or None, tests=tests or None, detail=detail,
              unnamed=unnamed if red else None, hook=hook_digest(w) or None)  # fmt: skip
 
 
 def listed(results: Sequence[CheckResult]) -> dict[str, Listing]:
-    """What the runners told of the tests, by check."""
+    """The runners' lists of tests, by check."""
     return {r.name: r.listing for r in results if r.listing is not None}
+
+
+def tests_of(result: CheckResult | None) -> Mapping[str, str]:
+    """The outcome of each test that a check names; {} if it names none, or could not be run."""
+    return result.listing.tests if result and result.listing else {}
 
 
 def names_tests(results: Sequence[CheckResult]) -> bool:
@@ -84,7 +89,7 @@ def names_tests(results: Sequence[CheckResult]) -> bool:
 def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
     """The tests that the checks listed for that code, by check; {} if none did.
 
-    None if the file that has them is gone, or is not what was written: somebody had a hand in it.
+    None if the file that has them is gone, or was edited.
     """
     key = key_of(code, w.checks)
     digest = (w.history.baselines.get(key) or {}).get("tests")
@@ -97,15 +102,15 @@ def known_tests(w: Workspace, code: str) -> dict[str, Listing] | None:
 
 
 def _save(path: Path, listings: Mapping[str, Listing]) -> str:
-    """Keep the listings, and give their digest; "" if there are none to keep. The oldest files are dropped."""
+    """Write the listings, and give their digest; "" if there are none. The oldest files are removed."""
     if not listings:
         return ""
     rows = {check: {"tests": dict(one.tests), "counts": dict(one.counts)} for check, one in listings.items()}
     data = zlib.compress(json.dumps(rows, sort_keys=True).encode())
     if read_regular(path) != data:
         replace_file(path, data)
-        kept = sorted(path.parent.glob("[0-9a-f]*"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
-        for old in kept[_MOST_KEPT:]:
+        newest_first = sorted(path.parent.glob("[0-9a-f]*"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
+        for old in newest_first[_MOST_FILES:]:
             old.unlink(missing_ok=True)
     return hashlib.sha256(data).hexdigest()
 

@@ -29,7 +29,7 @@ from ralphy.testguard.test_files import WrittenTest, assertions_in, tests_in
 from ralphy.testguard.written.red_first import RedFirst
 from ralphy.text.plain_text import as_utf8
 
-_MOST_BYTES = 2_000_000  # of a file; what is larger is no source
+_MOST_BYTES = 500_000  # of a file; what is larger is no source
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class AcceptanceResult:
     rows: Sequence[dict[str, Any]] = ()
     refused: Sequence[str] = ()
     lines: Sequence[str] = ()
-    flags: Sequence[str] = field(default_factory=tuple)
+    flags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Verdict:
     failure: str = ""
     digest: str = ""
     checks: Sequence[CheckResult] = ()
-    warnings: Sequence[str] = field(default_factory=tuple)
+    warnings: Sequence[str] = ()
     question: str = ""
     goes_on: bool = False
     candidate: Candidate | None = None
@@ -110,24 +110,23 @@ def source_of(w: Workspace, entry: Entry | None) -> bytes | None:
 class ListedFiles:
     """The files that listings name tests in; a runner in a folder of its own names the end of a path."""
 
-    names: frozenset[str]
+    paths: frozenset[str]
 
     @classmethod
     def of(cls, listings: Iterable[Listing | None]) -> ListedFiles:
         return cls(frozenset(Key.of(test).path for one in listings if one for test in one.tests) - {""})
 
     def has(self, path: str) -> bool:
-        return path in self.names or path.endswith(tuple(f"/{name}" for name in self.names))
+        parts = path.split("/")
+        return any("/".join(parts[number:]) in self.paths for number in range(len(parts)))
 
 
 @dataclass
 class Case:
     """What is judged, and what its judges have found so far.
 
-    `flagged` and `notes` do not speak against it, `evidence` is what the story keeps of its tests. `settings` are those
-    of the runner that the story changed, as they were, and `may_hide_failures` says that checks must show that they
-    can fail. `own` is what the story's own tests prove, `late` how many runs had come to no end before, `went_back` how
-    often no test proved it.
+    `flagged` and `notes` do not speak against it, `evidence` is what the story records of its tests. `own` is what the
+    story's own tests prove, `late` how many runs had come to no end before, `went_back` how often no test proved it.
     """
 
     w: Workspace
@@ -140,8 +139,6 @@ class Case:
     flagged: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     evidence: dict[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Entry | None] = field(default_factory=dict)
-    may_hide_failures: bool = False
     own: RedFirst | None = None
     acceptance: AcceptanceResult = field(default_factory=AcceptanceResult)
     late: int = field(default_factory=lambda: len(subject().late))
@@ -195,6 +192,11 @@ class Case:
     def before(self) -> dict[str, Listing] | None:
         """The tests that the checks listed for the last green commit, by check; None if somebody edited that list."""
         return known_tests(self.w, self.w.code_of(self.green))
+
+    @cached_property
+    def command_words(self) -> frozenset[str]:
+        """The words of the checks' commands: what stands there among the story's changes is run by a check."""
+        return frozenset(word for check in self.w.checks for word in argv(check))
 
     @cached_property
     def places(self) -> ListedFiles:

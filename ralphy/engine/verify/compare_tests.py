@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ralphy.checks.listing import FAILED, Listing, merged
-from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.verify.baseline_records import listed, record_baseline
+from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.verify.baseline_records import listed, record_baseline, tests_of
 from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.surroundings import around, is_run, may_deafen, untold
+from ralphy.testguard.kept.surroundings import around, untold
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
@@ -19,12 +19,11 @@ from ralphy.text.plain_text import as_utf8
 
 
 def tests_are_kept(c: Case) -> Verdict | None:
-    """The tests of the last green commit are all there and run. What the checks said is known from here on."""
+    """The tests of the last green commit are all there and run. The checks' results are recorded here."""
     if c.before is None:
         missing = "the list of the last green commit's tests is missing, or was edited"
         verdict = c.weigh([Finding(Kind.RUNNER, missing)])
     else:
-        _note_surroundings(c)
         verdict = c.weigh(list(_compared(c, c.before)))
     if verdict is None and c.results:
         record_baseline(c.w, c.candidate.code, c.results)
@@ -61,12 +60,11 @@ def _lost_tests(c: Case, path: str) -> bool:
 
 
 def _silenced(before: Mapping[str, Listing], results: Sequence[CheckResult]) -> Iterator[Finding]:
-    """Checks that told which tests they ran, and tell it no more."""
+    """Checks that reported which tests they ran, and no longer do."""
     for result in results:
-        known = before.get(result.name)
-        named = known and any(Key.of(test).path for test in known.tests)
-        is_silent = result.listing is None and known and known.ran
-        is_silent = is_silent or (named and not (result.listing and result.listing.tests))
+        known = before.get(result.name, Listing())
+        had_files = any(Key.of(test).path for test in known.tests)
+        is_silent = (bool(known.ran) and result.listing is None) or (had_files and not tests_of(result))
         if result.is_green and is_silent:
             yield Finding(Kind.RUNNER, f"check {result.name} no longer reports which tests it ran")
 
@@ -76,45 +74,29 @@ def _failing_but_green(before: Mapping[str, Listing], results: Sequence[CheckRes
     for result in results:
         if not result.is_green or result.listing is None or before.get(result.name, Listing()).counts.get(FAILED):
             continue
-        red = [test for test, outcome in result.listing.tests.items() if outcome == FAILED]
+        red = [test for test, outcome in tests_of(result).items() if outcome == FAILED]
         number = result.listing.counts.get(FAILED)
         if number:
             yield Finding(Kind.RUNNER, f"check {result.name} passes although {', '.join(red[:5]) or number} failed")
 
 
 def _evidence(old: Listing, new: Listing) -> dict[str, Any]:
-    """Small enough for prd.json: how many there were, and how they were compared."""
+    """Small enough for prd.json: how many tests there were and are, and how they were compared."""
     if old.tests and new.tests:
         how = "by name"
     else:
         how = "by number" if old.counts and new.counts else "by running the old ones: no check names its tests"
-    found: dict[str, Any] = {"compared": how}
-    if old.counts:
-        found["before"] = old.summary()
-    if new.counts:
-        found["after"] = new.summary()
-    return found
-
-
-def _note_surroundings(c: Case) -> None:
-    """Note the runner's settings as they were, and whether a check may be unable to fail after this change."""
-    named = _words_of_checks(c)
-    c.settings = {change.path: change.was for change in c.changes if is_run(change.name, named)}
-    c.may_hide_failures = any(may_deafen(one.name, one.old_text, one.new_text, named) for one in c.changes)
+    summaries = {word: listing.summary() for word, listing in (("before", old), ("after", new)) if listing.counts}
+    return {"compared": how, **summaries}
 
 
 def _around(c: Case, *, is_listed: bool) -> Iterator[Finding]:
     """What the story changed around the tests."""
-    named = _words_of_checks(c)
     places = [change.now for change in c.changes if change.now]
     for change in c.changes:
         if not is_listed and _is_untold(c, change) and not (change.now is None and change.was in places):
             yield untold(change.name, is_gone=change.now is None)
-        yield from around(change.name, change.old_text, change.new_text, named)
-
-
-def _words_of_checks(c: Case) -> frozenset[str]:
-    return frozenset(word for check in c.w.checks for word in argv(check))
+        yield from around(change.name, change.old_text, change.new_text, c.command_words)
 
 
 def _is_untold(c: Case, change: Change) -> bool:

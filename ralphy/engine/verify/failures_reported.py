@@ -1,8 +1,8 @@
-"""Can the checks still say no? They are run on tests that are made to fail, and must turn red.
+"""Do the checks still report failures? They are run on tests that are made to fail, and must turn red.
 
-That is asked when a story changed what runs the tests, or what reports on them: by running, so that no list of ways to
-swallow a failure has to be complete. A check that names no tests and stays green is asked on broken code as well;
-one that stayed green there before the story, too, never said no.
+They are run when a story changed what runs the tests, or what reports on them; so no list of ways to swallow a failure
+has to be complete. A check that names no tests and stays green is run on broken code as well; one that stayed green
+there before the story, too, never reported a failure.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from collections.abc import Iterator
 
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.verify.baseline_records import tests_of
 from ralphy.engine.verify.case import Case, Verdict, source_of
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
+from ralphy.testguard.kept.surroundings import may_deafen
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
 from ralphy.testguard.substance import is_test
@@ -26,16 +28,17 @@ _MOST_FILES = 2_000
 
 
 def checks_can_say_no(c: Case) -> Verdict | None:
-    """Where something around the tests was changed: the checks turn red on tests that are made to fail."""
-    return c.weigh([found for check, result in _green(c) for found in _hides_failures(c, check, result)]
-                   if c.may_hide_failures else [])  # fmt: skip
+    """If the story changed something around the tests, the checks turn red on tests that are made to fail."""
+    if not any(may_deafen(one.name, one.old_text, one.new_text, c.command_words) for one in c.changes):
+        return None
+    return c.weigh([finding for check, result in _green(c) for finding in _hides_failures(c, check, result)])
 
 
 def a_check_runs_tests(c: Case) -> bool:
     """Does a green check turn red when the tests are made to fail? One that does not runs none of them, as a linter."""
     tree, _ = _with_spoiled_tests(c, c.tree)
-    asked = (c.ask(tree, check, "probe") for check, _ in _green(c))
-    return any(told is not None and not told.is_green for told in asked)
+    results = (c.ask(tree, check, "probe") for check, _ in _green(c))
+    return any(result is not None and not result.is_green for result in results)
 
 
 def _green(c: Case) -> Iterator[tuple[Check, CheckResult]]:
@@ -46,20 +49,20 @@ def _green(c: Case) -> Iterator[tuple[Check, CheckResult]]:
 def _hides_failures(c: Case, check: Check, result: CheckResult) -> list[Finding]:
     c.w.say(f"  check {check.name} is run on tests that are made to fail")
     tree, cases = _with_spoiled_tests(c, c.tree)
-    if not (result.listing and any(Key.of(test).means(case) for case in cases for test in result.listing.tests)):
+    if not any(Key.of(test).means(case) for case in cases for test in tests_of(result)):
         return _hides_broken_code(c, check)
-    told = c.ask(tree, check, "probe")
-    if told is None:
+    spoiled_result = c.ask(tree, check, "probe")
+    if spoiled_result is None:
         return [Finding(Kind.EDITED, f"check {check.name} comes to no end on tests that are made to fail")]
-    passing = deaf(result.listing, told.listing, cases) if told.listing else []
+    passing = deaf(result.listing, spoiled_result.listing, cases) if result.listing and spoiled_result.listing else []
     if passing:
         return [Finding(Kind.RUNNER, f"{test} passes although it is made to fail") for test in passing]
     hides = [Finding(Kind.RUNNER, f"check {check.name} passes although its tests are made to fail")]
-    return hides if told.is_green else []
+    return hides if spoiled_result.is_green else []
 
 
 def _hides_broken_code(c: Case, check: Check) -> list[Finding]:
-    """What a check that names no tests says of them, and of sources that cannot work, if it said no before."""
+    """Whether a check that names no tests passes on tests that fail and on broken sources, and did not before."""
     for spoil in (_with_spoiled_tests, _with_spoiled_sources):
         now = c.ask(spoil(c, c.tree)[0], check, "probe")
         if now and not now.is_green:
@@ -79,13 +82,13 @@ def _with_spoiled_sources(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
 
 def _with_spoiled_tests(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
     """The tree with tests that fail, and which tests these are."""
-    found: list[WrittenTest] = []
+    failing: list[WrittenTest] = []
     files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
-        holds_tests = is_test(path) or path in c.places.names or has_tests_beside_code(path)
+        holds_tests = is_test(path) or c.places.has(path) or has_tests_beside_code(path)
         data = source_of(c.w, entry) if holds_tests and len(files) < _MOST_FILES else None
         text, cases = spoiled(as_utf8(path), data) if data else (b"", [])
         if cases:
-            found += cases
+            failing += cases
             files[path] = (entry, text)
-    return c.tree_with(tree, files), found
+    return c.tree_with(tree, files), failing

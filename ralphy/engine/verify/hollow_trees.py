@@ -1,6 +1,6 @@
 """Trees whose code is hollow: with nothing new but names, or with no function that does anything.
 
-Decision record 021 says what they are asked. A function that returned something `says` a value that equals nothing;
+Decision record 021 says what is run on them. A function that returned something `says` a value that equals nothing;
 without that, it returns none. Tests stay as they are, and so does what runs them.
 """
 
@@ -16,7 +16,6 @@ from ralphy.testguard.written.red_first import goes_along
 from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES = 2_000
-_MOST_BYTES = 500_000  # of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,9 @@ def with_new_names(c: Case, tree: str, *, says: bool) -> NewNames:
     files: dict[str, tuple[Entry, bytes]] = {}
     functions, hides_old = list[str](), False
     for change in c.changes:
-        if _is_apart(c, change.path) or not (change.now and change.new and len(change.new) <= _MOST_BYTES):
+        if _is_apart(c, change.path) or not (change.now and change.new):
             continue
-        old = change.old if change.old and len(change.old) <= _MOST_BYTES else None
-        if stubs := names_only(change.name, old, change.new, says=says):
+        if stubs := names_only(change.name, change.old, change.new, says=says):
             files[change.path] = (change.now, stubs.text)
             functions += stubs.functions
             hides_old |= stubs.hides_old
@@ -49,7 +47,7 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
     files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
         data = source_of(c.w, entry) if len(files) < _MOST_FILES and not _is_apart(c, path) else None
-        text = hollow(as_utf8(path), data, says=says) if data and len(data) <= _MOST_BYTES else None
+        text = hollow(as_utf8(path), data, says=says) if data else None
         if text is not None:
             files[path] = (entry, text)
     return c.tree_with(tree, files)
@@ -57,4 +55,4 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
 
 def _is_apart(c: Case, path: str) -> bool:
     """Is a file a test, or what runs tests?"""
-    return goes_along(path) or as_utf8(path) in c.places.names
+    return goes_along(path) or c.places.has(as_utf8(path))

@@ -6,14 +6,16 @@ noticed is named. Decision record 021 says why both versions are asked on the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from ralphy.checks.listing import FAILED, PASSED
+from ralphy.checks.listing import FAILED, PASSED, XFAILED
+from ralphy.engine.verify.baseline_records import tests_of
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.hollow_trees import emptied, with_new_names
 from ralphy.engine.verify.old_tests import EditedTests
-from ralphy.engine.verify.own_tests import StoryTests, outcomes, passing_on
+from ralphy.engine.verify.own_tests import StoryTests, without_code
 from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import may_go
 
 _WHY = "it passes although no function does anything; before the story it failed then"
@@ -26,7 +28,7 @@ def tests_ask_something(c: Case) -> Verdict | None:
     edited = set(_edited(c))
     tests = StoryTests.of(c)
     trees = _hollow_trees(c, tests) if tests.files and (edited or blind) else []
-    passing = passing_on(c, tests, trees, {*edited, *blind} if trees else ())
+    passing = _passing_on(c, tests, trees, {*edited, *blind} if trees else ())
     idle = [test for test in blind if test in passing]
     c.notes += [f"tests that prove nothing, as they pass although no function does anything: {listed_names(idle)}"
                 ] if idle else []  # fmt: skip
@@ -46,7 +48,7 @@ def _lost(c: Case, tests: StoryTests, trees: list[str], passing: set[str]) -> li
     if not passing:
         return []
     before = {change.path: change.was for change in c.changes if change.path in tests.files}
-    old = outcomes(c, tests, c.w.objects.graft(trees[0], before), passing)
+    old = _outcomes(c, tests, c.w.objects.graft(trees[0], before), passing)
     return [test for test in sorted(passing) if old.get(test) == FAILED]
 
 
@@ -54,10 +56,35 @@ def _edited(c: Case) -> Iterator[str]:
     """The tests that passed before and pass now, and that the story edited, or what stands beside them."""
     for check, result in c.testing:
         before = (c.before or {}).get(check.name)
-        if not before or not result.listing:
+        if not before:
             continue
         edits = EditedTests.of(c, before)
-        for test, outcome in result.listing.tests.items():
+        for test, outcome in tests_of(result).items():
             is_same = outcome == before.tests.get(test) == PASSED and not may_go(test, c.story.removes)
             if is_same and (edits.beside or edits.file_of(test)):
                 yield test
+
+
+def _passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> set[str]:
+    """The tests, and checks, that pass on each of these trees, or may fail there as a mark says."""
+    passing = set(names)
+    for tree in dict.fromkeys(trees):
+        outcomes = _outcomes(c, tests, tree, passing) if passing else {}
+        passing = {test for test in passing if outcomes.get(test) in (PASSED, XFAILED)}
+    return passing
+
+
+def _outcomes(c: Case, tests: StoryTests, tree: str, names: Collection[str]) -> dict[str, str]:
+    """What becomes of these tests, and of these checks as a whole, on a tree."""
+    outcomes: dict[str, str] = {}
+    for check, result in c.testing:
+        own = {test for test in tests_of(result) if test in names}
+        if not own and check.name not in names:
+            continue
+        keys = [Key.of(test) for test in own]
+        written = {test.path for test in tests.there if any(key.means(test) for key in keys)}
+        on_tree = without_code(c, tree, check, result, written | {key.path for key in keys})
+        if on_tree and check.name in names:
+            outcomes[check.name] = PASSED if on_tree.is_green else FAILED
+        outcomes |= {test: outcome for test, outcome in tests_of(on_tree).items() if test in own}
+    return outcomes

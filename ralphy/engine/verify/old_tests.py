@@ -15,11 +15,12 @@ from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
 from ralphy.checks.runner_output import failing_tests, named
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
-from ralphy.engine.verify.baseline_records import listed
+from ralphy.engine.verify.baseline_records import listed, tests_of
 from ralphy.engine.verify.case import Case, Change, ListedFiles, Verdict
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.kept.surroundings import is_run
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import may_go, vanished
 from ralphy.testguard.substance import is_test
@@ -28,21 +29,23 @@ from ralphy.text.plain_text import as_utf8
 
 
 def old_tests_pass(c: Case) -> Verdict | None:
-    """What the old tests say of the new code is flagged; one that is gone, and would fail, speaks against the case."""
-    found: list[Finding] = []
-    for check in c.w.checks:
-        before = (c.before or {}).get(check.name)
-        runs_tests = not c.before or any("test" in word for word in argv(check))
-        if before or runs_tests:
-            found += _Asked.of(c, check, before or Listing()).findings()
-    return c.weigh(found)
+    """An old test that fails on the new code is flagged; one that is gone, and would fail, speaks against the case."""
+    return c.weigh([finding for check in c.w.checks for finding in _findings(c, check)])
+
+
+def _findings(c: Case, check: Check) -> Iterator[Finding]:
+    """What the old tests of one check say, if it runs tests."""
+    before = (c.before or {}).get(check.name)
+    runs_tests = not c.before or any("test" in word for word in argv(check))
+    if before or runs_tests:
+        yield from _OldTests.of(c, check, before or Listing()).findings()
 
 
 @dataclass(frozen=True, slots=True)
 class EditedTests:
-    """The files that tests stand in and that a story edited, as they were, and what it edited `beside` them (None:
-    what was not there, a conftest or a module that takes the place of one of the code). `added` are new files of tests,
-    `old` and `new` the tests that are written in all."""
+    """The old entries of the files of tests that a story `edited`, and of what it edited `beside` them (None: a new
+    conftest, or a new module that takes the place of one of the code). `added` are the paths of new files of tests,
+    `old` and `new` the tests written in all changed files."""
 
     edited: Mapping[str, Entry]
     beside: Mapping[str, Entry | None]
@@ -52,7 +55,7 @@ class EditedTests:
 
     @classmethod
     def of(cls, c: Case, before: Listing) -> EditedTests:
-        """What a story edited of the tests of a check, which told this of them before."""
+        """What a story edited of the tests of a check; `before` is its listing of the last green commit."""
         places = ListedFiles.of([before])
         edited: dict[str, Entry] = {}
         beside: dict[str, Entry | None] = {}
@@ -60,10 +63,10 @@ class EditedTests:
         held, hold = ({test.path for test in tests} for tests in (old, new))
         added = [one.path for one in c.changes if one.was is None and is_test(one.path) and one.name in hold]
         for change in c.changes:
-            is_other = change.was and (change.now is None or change.old != change.new)
-            if change.was and is_other and _holds_tests(change, places, holds=change.name in held):
+            is_edited = change.was and (change.now is None or change.was.oid != change.now.oid)
+            if change.was and is_edited and _holds_tests(change, places, holds=change.name in held):
                 edited[change.path] = change.was
-            elif is_test(change.path) and change.name not in held | hold and (is_other or _takes_a_place(c, change)):
+            elif is_test(change.path) and change.name not in held | hold and (is_edited or _takes_a_place(c, change)):
                 beside[change.path] = change.was
         return cls(edited, beside, added, old, new)
 
@@ -85,13 +88,13 @@ class EditedTests:
 
     def rewritten(self, path: str) -> list[WrittenTest]:
         """The tests of a file that are not as they were."""
-        kept = {(test.name, test.body) for test in self.new if test.path == as_utf8(path)}
-        return [test for test in self.old if test.path == as_utf8(path) and (test.name, test.body) not in kept]
+        same = {(test.name, test.body) for test in self.new if test.path == as_utf8(path)}
+        return [test for test in self.old if test.path == as_utf8(path) and (test.name, test.body) not in same]
 
 
 def _holds_tests(change: Change, places: ListedFiles, *, holds: bool) -> bool:
     """Do tests of the check stand in a file? Code that holds doctests is no such file."""
-    if places.names:
+    if places.paths:
         return places.has(change.path) and (is_test(change.path) or holds)
     return is_test(change.path) and holds
 
@@ -107,9 +110,9 @@ def _takes_a_place(c: Case, change: Change) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is asked of the old tests: `before` is what the check told of the tests, `gone` those that no check names
-    any more, `beside` what is laid over the code with the edited files."""
+class _OldTests:
+    """The old tests of one check: `before` is its listing of the last green commit, `gone` the tests that no check
+    names any more, `beside` what is laid over the code together with the edited files."""
 
     c: Case
     check: Check
@@ -119,26 +122,27 @@ class _Asked:
     beside: Mapping[str, Entry | None]
 
     @classmethod
-    def of(cls, c: Case, check: Check, before: Listing) -> _Asked:
+    def of(cls, c: Case, check: Check, before: Listing) -> _OldTests:
         edits = EditedTests.of(c, before)
+        settings = {change.path: change.was for change in c.changes if is_run(change.name, c.command_words)}
         gone = vanished(before, listed(c.checks), c.story.removes)
-        return cls(c, check, before, gone, edits, {**edits.beside, **c.settings})
+        return cls(c, check, before, gone, edits, {**edits.beside, **settings})
 
     def findings(self) -> Iterator[Finding]:
-        told = self._run() if self.edits.edited or self.beside else None
-        outcomes = told.listing.tests if told and told.listing else {}
-        failing = self._failing(told) if told else []
-        gone = list(self._of_gone(outcomes)) if self.before.tests else list(self._unnamed())
-        yield from gone
-        named_gone = {finding.what for finding in gone}
-        red = [test for test in failing if self._passed(test) and not self._may_change(test) and test not in named_gone]
+        result = self._run() if self.edits.edited or self.beside else None
+        outcomes = tests_of(result)
+        failing = self._failing(result) if result else []
+        removed = list(self._gone_tests(outcomes)) if self.before.tests else list(self._unlisted_gone())
+        yield from removed
+        names = {finding.what for finding in removed}
+        red = [test for test in failing if self._passed(test) and not self._may_change(test) and test not in names]
         yield from self._by_file(red)
-        is_told = any(test in self.before.tests for test in failing or outcomes)
-        if told and not (red or told.is_green or is_told):
+        names_old_tests = any(test in self.before.tests for test in failing or outcomes)
+        if result and not (red or result.is_green or names_old_tests):
             yield from self._as_a_whole()
 
     def _run(self) -> CheckResult | None:
-        """What the check tells of the candidate with files as they were, None for one that was not there."""
+        """The check's result on the candidate with the old files; a file that was not there is taken away."""
         c, old = self.c, {**self.beside, **self.edits.edited}
         c.w.say(f"  check {self.check.name} is run on the old versions of the tests that were edited")
         texts = {path: importable(path, c.w.objects.read(entry.oid) or b"") for path, entry in old.items() if entry}
@@ -148,11 +152,11 @@ class _Asked:
         tree = c.w.objects.graft(c.tree, files)
         return c.ask(tree, self.check, "old_tests", () if self.beside else set(map(as_utf8, self.edits.edited)))
 
-    def _failing(self, told: CheckResult) -> list[str]:
+    def _failing(self, result: CheckResult) -> list[str]:
         """The tests that failed, as the runner names them in its report, or else in what it prints."""
-        if told.listing and told.listing.tests:
-            return [test for test, outcome in told.listing.tests.items() if outcome == FAILED]
-        return [*dict.fromkeys(map(named, failing_tests(told.output)))]
+        if tests_of(result):
+            return [test for test, outcome in tests_of(result).items() if outcome == FAILED]
+        return [*dict.fromkeys(map(named, failing_tests(result.output)))]
 
     def _passed(self, test: str) -> bool:
         """Did a test pass before, or not run, as far as the check names its tests?"""
@@ -165,36 +169,43 @@ class _Asked:
         texts = [written.shown for written in self.edits.old if Key.of(test).means(written)]
         return any(may_go(one, self.c.story.changes) for one in (test, *texts))
 
-    def _of_gone(self, outcomes: Mapping[str, str]) -> Iterator[Finding]:
+    def _gone_tests(self, outcomes: Mapping[str, str]) -> Iterator[Finding]:
         """Tests that are gone, but for those that moved, or merged with others: these are there under their own names,
-        or the code passes them as they were, and there are as many tests or assertions as before. Where nothing new
-        stands in the file of one that passes, it is said."""
-        tests = [test for listing in listed(self.c.checks).values() for test in listing.tests]
+        or the code passes them as they were, and there are as many tests or assertions as before."""
         known = {test for listing in (self.c.before or {}).values() for test in listing.tests}
-        new = {Key.of(test).short for test in tests if test not in known}
-        places = ListedFiles.of(listed(self.c.checks).values())
-        filled = [path for path in self.edits.edited for test in tests
-                  if test not in known and Key.of(test).is_at(as_utf8(path))]  # fmt: skip
+        tests = [test for listing in listed(self.c.checks).values() for test in listing.tests]
+        moved = {Key.of(test).short for test in tests if test not in known}
         are_fewer = len(tests) < len(known)
         for test in self.gone:
-            key, outcome, path = Key.of(test), outcomes.get(test, ""), self.edits.file_of(test)
-            is_there = places.has(key.path) or (self.c.is_changed(key) and not self.edits.gone(path))
-            if key.short in new or (key.is_for_several and is_there):
+            path = self.edits.file_of(test)
+            if Key.of(test).short in moved or self._stands_for_tests_that_run(test, path):
                 continue
-            is_written = any(map(key.means, self.edits.new))
-            if is_written or (key.path and not path and not self.c.is_changed(key)):
+            if self._is_still_written(test, path):
                 yield Finding(Kind.RUNNER, f"{test} exists but no longer runs")
-            elif (
-                outcome == FAILED
-                or (path and not outcomes)
-                or (are_fewer and self._asserts_less(path))
-                or (not path and are_fewer)
-            ):
+            elif self._is_lost(path, outcomes.get(test), has_run=bool(outcomes), are_fewer=are_fewer):
                 yield Finding(Kind.REMOVED, test)
-            elif outcome == PASSED and self._asserts_less(path) and not (self.edits.added_to(path) or path in filled):
+            elif outcomes.get(test) == PASSED and self._asserts_less(path) and not self.edits.added_to(path):
                 yield Finding(Kind.FEWER, f"{test} (gone, with nothing new in {as_utf8(path)})")
 
-    def _unnamed(self) -> Iterator[Finding]:
+    def _stands_for_tests_that_run(self, test: str, path: str) -> bool:
+        """Is it a whole module or class whose tests are all there?"""
+        key = Key.of(test)
+        is_there = self.c.places.has(key.path) or (self.c.is_changed(key) and not self.edits.gone(path))
+        return key.is_for_several and is_there
+
+    def _is_still_written(self, test: str, path: str) -> bool:
+        """Is a test that is gone written in a changed file, or does it stand in a file that did not change?"""
+        key = Key.of(test)
+        is_untouched = bool(key.path) and not path and not self.c.is_changed(key)
+        return is_untouched or any(map(key.means, self.edits.new))
+
+    def _is_lost(self, path: str, outcome: str | None, *, has_run: bool, are_fewer: bool) -> bool:
+        """Does a test that is gone fail as it was, or is less asked without it? `path` is its file, if that changed."""
+        if outcome == FAILED or (path and not has_run):
+            return True
+        return are_fewer and (not path or self._asserts_less(path))
+
+    def _unlisted_gone(self) -> Iterator[Finding]:
         """Tests that are written no more, where no check names any, in files that assert less."""
         for path in filter(self._asserts_less, self.edits.edited):
             for test in self.edits.gone(path):
@@ -213,17 +224,12 @@ class _Asked:
         for path in sorted(files.keys() - {""}):
             what = f"{len(files[path])} of the old {as_utf8(path)} fail against the new code"
             yield Finding(Kind.CHANGED, f"{what}: {listed_names(files[path])}")
-        other = [test for test in files.get("", ()) if self.before.tests or not self._is_new(test)]
-        if self.beside and other:
-            names = f"{listed_names(list(map(as_utf8, self.beside)))}: {listed_names(other)}"
-            yield Finding(Kind.CHANGED, f"{len(other)} tests fail against the new code with the old {names}")
-
-    def _is_new(self, test: str) -> bool:
-        known = {(written.path, written.name) for written in self.edits.old}
-        return any(Key.of(test).means(one) for one in self.edits.new if (one.path, one.name) not in known)
+        if self.beside and (others := files.get("")):
+            names = f"{listed_names(list(map(as_utf8, self.beside)))}: {listed_names(others)}"
+            yield Finding(Kind.CHANGED, f"{len(others)} tests fail against the new code with the old {names}")
 
     def _as_a_whole(self) -> Iterator[Finding]:
-        """A check that fails with the old files without a word on a test that was known. The story may name these, or
+        """A check that fails with the old files and names no test that was known. The story may name these files, or
         every test in them that it edited."""
         paths = [*self.edits.edited, *self.beside]
         if not all(self._may_all_change(path, self.c.story.changes) for path in paths):

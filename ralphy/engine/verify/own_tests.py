@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ralphy.checks.listing import FAILED, PASSED, XFAILED, merged
+from ralphy.checks.listing import PASSED, merged
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.trial import patience_s
-from ralphy.engine.verify.baseline_records import listed, names_tests
+from ralphy.engine.verify.baseline_records import listed, names_tests, tests_of
 from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.engine.verify.failures_reported import a_check_runs_tests
 from ralphy.engine.verify.hollow_trees import NewNames, with_new_names
@@ -44,15 +44,15 @@ def tests_could_tell(c: Case) -> Verdict | None:
     if c.w.config.verify.unproved == "off":
         return None
     if c.story.kind == "docs":
-        found = list(_code_in_documents(c))
+        problems = list(_code_in_documents(c))
     elif all(result.is_empty for result in c.checks):
         return None
     else:
-        c.own = _own_tests(c)
+        c.own = _red_first(c)
         c.evidence["red_first"] = _evidence_of(c.own)
-        found = list(_why_unproved(c, c.own))
-    only_flags = c.went_back >= _MOST_UNPROVED or not (not found or _are_run(c))
-    verdict = c.weigh([Finding(Kind.UNPROVED, why) for why in found], only_flags=only_flags)
+        problems = list(_why_unproved(c, c.own))
+    only_flags = c.went_back >= _MOST_UNPROVED or bool(problems and not _are_run(c))
+    verdict = c.weigh([Finding(Kind.UNPROVED, why) for why in problems], only_flags=only_flags)
     return replace(verdict, is_unproved=True) if verdict else None
 
 
@@ -69,23 +69,23 @@ def _code_in_documents(c: Case) -> Iterator[str]:
             yield f"{hunk.place} is code, and the story is of kind docs"
 
 
-def _why_unproved(c: Case, found: RedFirst) -> Iterator[str]:
+def _why_unproved(c: Case, own: RedFirst) -> Iterator[str]:
     """What speaks against the story's own tests."""
     if c.story.kind == "refactor":
-        yield from (f"{test} fails without the refactoring" for test in (*found.tests, *found.checks))
+        yield from (f"{test} fails without the refactoring" for test in (*own.tests, *own.checks))
         return
-    if not found.is_proof:
-        yield from (f"{test} passes {found.how}" for test in found.blind)
-        yield from () if found.blind else ["no test covers this story's code"]
+    if not own.is_proof:
+        yield from (f"{test} passes {own.how}" for test in own.blind)
+        yield from () if own.blind else ["no test covers this story's code"]
     text = json.dumps(c.story.raw, ensure_ascii=False)
-    still_red = sorted(test for test in c.w.history.known_red - set(found.tests) if test in text)
+    still_red = sorted(test for test in c.w.history.known_red - set(own.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
 
 
-def _evidence_of(found: RedFirst) -> dict[str, Any]:
+def _evidence_of(own: RedFirst) -> dict[str, Any]:
     """Small enough for prd.json: how many, and the first names."""
-    named = {"tests": found.tests, "checks": found.checks, "blind": found.blind}
-    return {"number": len(found.tests), **{word: list(names[:_MOST_NOTED]) for word, names in named.items() if names}}
+    lists = {"tests": own.tests, "checks": own.checks, "blind": own.blind}
+    return {"number": len(own.tests), **{word: list(names[:_MOST_NOTED]) for word, names in lists.items() if names}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _belongs(c: Case, change: Change) -> bool:
     """Does a changed file belong to the tests, or have tests beside its code?"""
     if goes_along(change.path) or has_tests_beside_code(change.path):
         return True
-    return change.name in c.places.names and any(test.path == change.name for test in c.written[1])
+    return c.places.has(change.path) and any(test.path == change.name for test in c.written[1])
 
 
 def _laid_over(c: Case, change: Change) -> Entry | None:
@@ -124,88 +124,62 @@ def _laid_over(c: Case, change: Change) -> Entry | None:
     return Entry(change.mode, c.w.objects.write_blob(text)) if text is not None else None
 
 
-def _own_tests(c: Case) -> RedFirst:
-    """Of a refactoring, whose new tests pass on the old code, the names that it adds are not asked for."""
+def _red_first(c: Case) -> RedFirst:
+    """Which tests of the story fail without its code. Those of a refactoring are run on the old code as it was."""
     tests = StoryTests.of(c)
     base = c.w.objects.graft(c.green, tests.files)
     if c.story.kind == "refactor":
-        found = _red_first(c, tests, NewNames(base), base)
+        own = _compared(c, tests, NewNames(base), base)
         known = {test for listing in (c.before or {}).values() for test in listing.tests}
-        return replace(found, tests=tuple(test for test in found.tests if test not in known), checks=())
+        return replace(own, tests=tuple(test for test in own.tests if test not in known), checks=())
     says, silent = (with_new_names(c, base, says=says) for says in (True, False))
-    found = _red_first(c, tests, says, base)
-    if not found.is_proof and found.blind and silent.tree != says.tree:
-        return _red_first(c, tests, silent, base)
-    return found
+    own = _compared(c, tests, says, base)
+    if not own.is_proof and own.blind and silent.tree != says.tree:
+        return _compared(c, tests, silent, base)
+    return own
 
 
-def _red_first(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
-    """Which tests of a candidate with green checks fail without its code: on the code of before (`base`) and new names
-    that do nothing."""
+def _compared(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
+    """The tests with the story's code, compared with the code of before (`base`) and new names that do nothing."""
     now = merged(list(listed(c.checks).values())).tests
     mended = sorted(test for test in c.w.history.known_red if now.get(test) == PASSED)
     if all(map(is_manifest, tests.files)):
         return RedFirst(tests=tuple(mended))
-    asked = [_without_code(c, tests, names, base, check, result) for check, result in c.testing]
+    compared = [_compared_check(c, tests, names, base, check, result) for check, result in c.testing]
     return RedFirst(
-        tuple(dict.fromkeys([*mended, *(test for one in asked for test in one.tests)])),
-        tuple(name for one in asked for name in one.checks),
-        tuple(dict.fromkeys(test for one in asked for test in one.blind)),
+        tuple(dict.fromkeys([*mended, *(test for one in compared for test in one.tests)])),
+        tuple(name for one in compared for name in one.checks),
+        tuple(dict.fromkeys(test for one in compared for test in one.blind)),
         () if names.hides_old else names.functions,
     )
 
 
-def _without_code(
+def _compared_check(
     c: Case, tests: StoryTests, names: NewNames, base: str, check: Check, result: CheckResult
 ) -> RedFirst:
-    """What a check says of the story's tests. Where more than the new functions does nothing, or tests cannot be loaded
-    beside them, it is asked without the new names as well: what passes on either tree passes."""
-    before = (c.before or {}).get(check.name)
-    now = result.listing.tests if result.listing else {}
+    """The same of one check. Where more than the new functions does nothing, or tests cannot be loaded beside them, it
+    is run without the new names as well: what passes on either tree passes."""
+    before, now = (c.before or {}).get(check.name), tests_of(result)
     new = set(now) - before.tests.keys() if before and before.tests else set[str]()
-    there = [test for test, outcome in now.items()
-             if outcome == PASSED and (test in new or any(map(Key.of(test).means, tests.there)))]  # fmt: skip
-    places = {path for test in new if (path := Key.of(test).path)} | {test.path for test in tests.there}
-    patient = replace(check, timeout_s=patience_s(check, result))
-    without, ended = dict[str, str](), list[CheckResult]()
-    for tree, timed in {names.tree: patient, base: check}.items():
-        told = c.ask(tree, timed, "red_first", places)
+    own = [test for test, outcome in now.items()
+           if outcome == PASSED and (test in new or any(map(Key.of(test).means, tests.there)))]  # fmt: skip
+    files = {Key.of(test).path for test in own} | {test.path for test in tests.there}
+    without, are_red = dict[str, str](), list[bool]()
+    for tree in dict.fromkeys((names.tree, base)):
+        old_code = without_code(c, tree, check, result, files)
         passing = {test: outcome for test, outcome in without.items() if outcome == PASSED}
-        without |= {**(told.listing.tests if told and told.listing else {}), **passing}
-        ended += [told] if told else []
-        if told and not names.hides_old and without.keys() >= set(there):
+        without |= {**tests_of(old_code), **passing}
+        are_red += [not old_code.is_green] if old_code else []
+        if old_code and not names.hides_old and without.keys() >= set(own):
             break
-    are_red = [not told.is_green for told in ended]
     if now:
-        return compared(now, without, there, tests.own, new, is_red=any(are_red))
+        return compared(now, without, own, tests.own, new, is_red=any(are_red))
     if not all(are_red):
         return RedFirst(blind=(check.name,) if tests.own else ())
     return RedFirst(checks=(check.name,) if are_red else ())
 
 
-def passing_on(c: Case, tests: StoryTests, trees: Iterable[str], names: Collection[str]) -> set[str]:
-    """The tests, and checks, that pass on each of these trees, or may fail there as a mark says."""
-    left = set(names)
-    for tree in dict.fromkeys(trees):
-        told = outcomes(c, tests, tree, left) if left else {}
-        left = {test for test in left if told.get(test) in (PASSED, XFAILED)}
-    return left
-
-
-def outcomes(c: Case, tests: StoryTests, tree: str, names: Collection[str]) -> dict[str, str]:
-    """What becomes of these tests, and of these checks as a whole, on a tree; only their files are run if possible."""
-    found: dict[str, str] = {}
-    for check, result in c.testing:
-        own = [test for test in (result.listing.tests if result.listing else ()) if test in names]
-        if not own and check.name not in names:
-            continue
-        places = {Key.of(test).path for test in own}
-        if "" in places:
-            places |= {case.path for case in tests.there if any(Key.of(test).means(case) for test in own)}
-        patient = replace(check, timeout_s=patience_s(check, result))
-        told = c.ask(tree, patient, "red_first", places - {""})
-        if told and check.name in names:
-            found[check.name] = PASSED if told.is_green else FAILED
-        seen = told.listing.tests if told and told.listing else {}
-        found |= {test: seen[test] for test in own if test in seen}
-    return found
+def without_code(c: Case, tree: str, check: Check, result: CheckResult, files: Set[str]) -> CheckResult | None:
+    """What a check says of these files of tests on a tree where code is missing, so that a loop may come to no end.
+    `result` is the check's on the whole code."""
+    return c.ask(tree, replace(check, timeout_s=patience_s(check, result)), "red_first", files - {""})
