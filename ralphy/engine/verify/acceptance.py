@@ -53,37 +53,38 @@ def acceptance_of(w: Workspace) -> Acceptance:
 
 
 def acceptance_is_approved(c: Case) -> Verdict | None:
-    """An edit of a person's counts once it is approved."""
+    """A person's edit of ACCEPTANCE.md counts once it is approved."""
     if not acceptance_of(c.w).files:
         return None
-    said = [a for a in _prd_before(c).gate_verdicts if a.gate == names.SPEC and a.verdict == "approved"]
+    approvals = [a for a in _prd_before(c).gate_verdicts if a.gate == names.SPEC and a.verdict == "approved"]
     digest = artifact_digest(documents.read(c.w, DOCUMENT) or b"")
-    if not said or any(digest in a.digest.split("+") for a in said):
+    if not approvals or any(digest in a.digest.split("+") for a in approvals):
         return None
     return c.no("ACCEPTANCE.md was edited meanwhile: it is approved first", goes_on=True)
 
 
 def acceptance_tests_pass(c: Case) -> Verdict | None:
-    """Those of the story and of the ones before it. Where the same tests refuse again and again, a person is asked."""
+    """The tests of the story and of those completed before it pass. After three refusals by the same ones alone, a
+    person is asked."""
     c.acceptance = _ask_acceptance(c)
     refused = c.acceptance.refused
     if not refused:
         return None
     why = f"the acceptance tests of {', '.join(refused)} do not pass"
-    told = "\n".join([f"{why}:", *(f"- {line}" for line in c.acceptance.lines),
-                      "If one asks for what the story does not say, STATUS is BLOCKED: name the criterion and the "
-                      "reason in RECOMMENDATION, and a person decides."])  # fmt: skip
+    feedback = "\n".join([f"{why}:", *(f"- {line}" for line in c.acceptance.lines),
+                          "If one asks for what the story does not say, STATUS is BLOCKED: name the criterion and the "
+                          "reason in RECOMMENDATION, and a person decides."])  # fmt: skip
     past = c.w.history.of(names.STORY, c.story.id)
     if (*refused,) == past.acceptance and past.refusals + 1 >= _MOST_REFUSALS:
         reason = f"{why}, in {_MOST_REFUSALS} attempts in a row, and nothing else is wrong: {c.claim.recommendation}"
         reason += "".join(f"\n{line}" for line in c.acceptance.lines)
         asks = _question_about(c.w, c.story, refused, reason)
-        return c.no(why, told, outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
-    return c.no(why, told, goes_on=True)
+        return c.no(why, feedback, outcome=Outcome.NEEDS_INPUT, goes_on=True, asks=asks)
+    return c.no(why, feedback, goes_on=True)
 
 
 def _ask_acceptance(c: Case) -> AcceptanceResult:
-    """What the acceptance tests of a story, and of those completed before, say of a candidate."""
+    """Run the acceptance tests of a story, and of those completed before, on a candidate."""
     prd, acceptance, story = _prd_before(c), acceptance_of(c.w), c.story.id
     dropped = dropped_of(prd)
     done = {other.id for other in prd.stories if other.is_completed}
@@ -94,13 +95,13 @@ def _ask_acceptance(c: Case) -> AcceptanceResult:
     if not (c.w.config.acceptance.command or c.w.checks):
         missing = [_row(one, MISSING, MISSING) for one in outcomes(own, None, is_green=False)]
         return AcceptanceResult(missing, flags=[*flags, "acceptance tests could not be run: set acceptance.command"])
-    after, output = _said(c, c.tree, files)
+    after, output = _outcomes_on(c, c.tree, files)
     refused = [one for one in after if one.outcome != GREEN]
     if refused:
         lines = [_line(c.w, prd, one, output) for one in refused]
         rows = [_row(one, MISSING, one.outcome) for one in after if one.criterion.story == story]
         return AcceptanceResult(rows, sorted({str(one.criterion) for one in refused}), lines, flags)
-    before = {one[:3]: one.outcome for one in _said(c, c.green, own)[0]} if own else {}
+    before = {one[:3]: one.outcome for one in _outcomes_on(c, c.green, own)[0]} if own else {}
     rows = [_row(one, before.get(one[:3], MISSING), one.outcome) for one in after if one.criterion.story == story]
     blind = [one for one in after if before.get(one[:3]) == GREEN]
     flags += [f"acceptance: {one.criterion} {_name(c.w, one)} passes without the story's code" for one in blind]
@@ -124,7 +125,7 @@ def _question_about(w: Workspace, story: Story, criteria: Sequence[str], reason:
 
 
 def with_other_side(w: Workspace, story: Story, asks: str) -> str:
-    """An agent's question; where it is about acceptance tests, with what these say."""
+    """An agent's question; where it is about acceptance tests, with their text."""
     own = {str(criterion) for file in acceptance_of(w).of({story.id}) for criterion, _ in file.tests}
     named = [one for one in named_of(asks, story.id) if one in own]
     named = named or [one for one in w.history.of(names.STORY, story.id).acceptance if one in own]
@@ -138,14 +139,14 @@ def _prd_before(c: Case) -> Prd:
     return Prd.of(orjson.loads(data)) if data else Prd.of({"userStories": []})
 
 
-def _said(c: Case, tree: str, files: Sequence[TestFile]) -> tuple[list[Asked], str]:
-    """What became of each test on a tree, and what was printed."""
+def _outcomes_on(c: Case, tree: str, files: Sequence[TestFile]) -> tuple[list[Asked], str]:
+    """What becomes of each test on a tree, and what is printed."""
     paths, command = [file.path for file in files if file.tests], c.w.config.acceptance.command
     check = Check(names.ACCEPTANCE, _filled(command, paths)) if command else _check_for(c, paths)
     over = {file.path: file.text.encode() for file in files}
-    told = c.ask(tree, replace(check, name=names.ACCEPTANCE), "acceptance_tests", () if command else paths, over)
-    found = outcomes(files, told.listing if told else None, is_green=told is not None and told.is_green)
-    return found, told.output if told else ""
+    result = c.ask(tree, replace(check, name=names.ACCEPTANCE), "acceptance_tests", () if command else paths, over)
+    asked = outcomes(files, result.listing if result else None, is_green=result is not None and result.is_green)
+    return asked, result.output if result else ""
 
 
 def _check_for(c: Case, paths: Sequence[str]) -> Check:
@@ -165,12 +166,12 @@ def _row(one: Asked, before: str, after: str) -> dict[str, Any]:
 
 
 def _name(w: Workspace, one: Asked) -> str:
-    """What may be said of a test: of a sealed one nothing."""
+    """The name of a test; a sealed one is not named."""
     return "its test" if w.config.acceptance.tests == SEALED else f"{one.path}::{one.test}"
 
 
 def _line(w: Workspace, prd: Prd, one: Asked, output: str) -> str:
-    story = next((found for found in prd.stories if found.id == one.criterion.story), None)
+    story = next((story for story in prd.stories if story.id == one.criterion.story), None)
     text = _criterion(story, str(one.criterion)) if story else ""
     why = "it did not run" if one.outcome == MISSING else _last_line(output, one.test) or "it fails"
     return f"{one.criterion} ({clip(text, _MOST_OF_A_LINE)}): {_name(w, one)}: {why}"
@@ -182,7 +183,7 @@ def _criterion(story: Story, criterion: str) -> str:
 
 
 def _last_line(output: str, test: str) -> str:
-    """What the failure of a test comes down to: one line, without the place."""
+    """The first error in the output of a failing test: one line, without the place."""
     head = re.search(_OF_A_TEST.format(re.escape(test)), output, re.M)
-    found = first_error(output[head.end() :] if head else output)
-    return found.message[:_MOST_OF_A_LINE] if found else ""
+    error = first_error(output[head.end() :] if head else output)
+    return error.message[:_MOST_OF_A_LINE] if error else ""

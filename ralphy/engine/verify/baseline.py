@@ -27,9 +27,9 @@ _PROBES = "probe.json"
 
 
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
-    """Run all checks on the tree as it stands, and remember what they said: before agents that are there to work."""
+    """Run all checks on the tree as it stands, and record their results, before the first agent."""
     require_agent(w)
-    results = _asked(w, snapshot.tree.head)
+    results = _run_all(w, snapshot.tree.head)
     _require_ends(results)
     if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results):
         results = again.results
@@ -41,8 +41,8 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     record_baseline(w, snapshot.tree.code, results)
 
 
-def _asked(w: Workspace, head: str) -> list[CheckResult]:
-    """What hook and checks say of a commit in the clean lane; what is written there goes with the next tree."""
+def _run_all(w: Workspace, head: str) -> list[CheckResult]:
+    """The results of hook and checks for a commit in the clean lane; what they write there goes with the next tree."""
     lay_out_clean(w, w.objects.tree_of(head), head)
     hooked = ask_before_work(w, head)
     if hooked:
@@ -51,7 +51,7 @@ def _asked(w: Workspace, head: str) -> list[CheckResult]:
 
 
 def _require_ends(results: Sequence[CheckResult]) -> None:
-    """Raises EnvironmentProblem for a check that somebody killed: it says nothing about the code, nor is it kept."""
+    """Raises EnvironmentProblem for a check that somebody killed: its result says nothing about the code."""
     for result in results:
         if result.killed_by:
             raise EnvironmentProblem(
@@ -99,10 +99,10 @@ def require_real_checks(w: Workspace, tree: str, before: Sequence[CheckResult]) 
 
 
 def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], *, is_mounted: bool) -> ProbeVerdict:
-    commands, asked = {check.name: check.run for check in w.checks}, list[str]()
+    commands, trees = {check.name: check.run for check in w.checks}, list[str]()
 
     def run(broken: str) -> list[str]:
-        asked.append(broken)
+        trees.append(broken)
         w.say("Checking that the checks catch broken code…")
         lay_out_clean(w, broken)
         return [result.name for result in run_checks(w, "probe", until_red=False) if result.is_green]
@@ -110,6 +110,6 @@ def _ask_on_broken_code(w: Workspace, tree: str, before: Sequence[CheckResult], 
     green = [result.name for result in before if result.is_green and result.name in commands]
     excluded = (w.config.project.features_dir,)
     verdict = probed(w.objects, tree, commands, green, run, is_mounted=is_mounted, excluded=excluded)
-    if asked and not verdict.problem:
+    if trees and not verdict.problem:
         w.say("ok: the checks catch broken code")
     return verdict

@@ -47,12 +47,14 @@ def prove_parts(w: Workspace, decision: ProveParts, s: Snapshot) -> None:
     share_s = (w.config.proof.budget_s - w.session.parts_s) / len(due(s.prd, w.session.parts))
     story = s.prd.story(decision.story)
     parts = list(_of_landed(w, story, until=began + share_s))
-    proved, unproved, left = ([part.place for part in parts if part.is_proved is said] for said in (True, False, None))
-    found = noted(str(mapping_of(story.raw.get("evidence")).get("change")), len(proved), unproved, len(left))
-    w.session = replace(w.session, parts={**w.session.parts, story.id: found},
+    proved, unproved, left = (
+        [part.place for part in parts if part.is_proved is value] for value in (True, False, None)
+    )
+    note = noted(str(mapping_of(story.raw.get("evidence")).get("change")), len(proved), unproved, len(left))
+    w.session = replace(w.session, parts={**w.session.parts, story.id: note},
                         parts_s=w.session.parts_s + time.monotonic() - began)  # fmt: skip
-    if said := parts_in_words({"parts": found}):
-        w.say(f"{story.id}: {said}")
+    if sentence := parts_in_words({"parts": note}):
+        w.say(f"{story.id}: {sentence}")
 
 
 def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
@@ -98,9 +100,9 @@ def is_missed(
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
     for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
         left_s = until - time.monotonic()
-        told = tried(w, tree, check, words, "part", min(left_s, patience_s(check, result))) if left_s > 0 else None
-        if told is None or (told.stopped == "deadline" and time.monotonic() >= until):
+        spoiled = tried(w, tree, check, words, "part", min(left_s, patience_s(check, result))) if left_s > 0 else None
+        if spoiled is None or (spoiled.stopped == "deadline" and time.monotonic() >= until):
             return None
-        if told.stopped in ("", "deadline") and not told.is_green:
+        if spoiled.stopped in ("", "deadline") and not spoiled.is_green:
             return True
     return False

@@ -1,6 +1,6 @@
 """Whether a loop could begin here: the programs of the project's commands, and the walls of the level `strict`.
 
-A person is told before the night, by what decides in it; no check is run.
+`ralphy doctor` reports it before a night; no check is run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def without_feature(
 
 
 def require_agent(w: Workspace) -> None:
-    """Raises EnvironmentProblem where the agent's program is not there: whoever waits for checks hears it first."""
+    """Raises EnvironmentProblem if the agent's program is missing: before the checks run, which may take long."""
     name = w.config.agent.command[0]
     if program_at(agent_command(w)[0], w.repository.root, agent_environment(w, "look")):
         return
