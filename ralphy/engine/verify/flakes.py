@@ -1,9 +1,9 @@
 """Flakes: a test that fails now and then, or fails without the story, too, says nothing about the story.
 
-What failed is asked again (`verify.retries` times): the tests alone first, where the runner can be asked for their
+What failed is run again (`verify.retries` times): the tests alone first, where the runner can be asked for their
 files, then all checks. A test is excused only if it passed in one of the whole runs, or fails in one of the code
-before. So none of them costs an attempt, and none lets anything pass that never passed. The story is flagged, and
-nothing else is remembered.
+before. So no flaky test costs an attempt, and no test lets a story pass that never passed with it. The story is
+flagged, and nothing else is remembered.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ralphy.checks.runner_output import failing_tests
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.trial import try_tree, words_for
+from ralphy.engine.verify.baseline_records import is_known_green, known_tests, tests_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.lanes.probe import runs_tests
 from ralphy.testguard.kept.test_keys import Key
@@ -29,38 +30,32 @@ Name = tuple[str, str]  # a check, and a test of it (or the check again, where i
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """The code before a change: what its checks listed, and whether they passed on it when they were last asked."""
-
-    tree: str
-    listed: Mapping[str, Listing]
-    was_green: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Again:
-    """`results` are the last whole run, with what is excused; `seen` says of each excused test how it failed."""
+    """`results` are those of the last whole run, with what is excused; `reasons` says of each excused test why."""
 
     results: list[CheckResult]
-    seen: Mapping[str, str]
+    reasons: Mapping[str, str]
 
     @property
     def evidence(self) -> dict[str, str]:
         """Small enough for prd.json: the first of them."""
-        return dict(list(self.seen.items())[:_MOST_NAMED])
+        return dict(list(self.reasons.items())[:_MOST_NAMED])
 
     @property
     def flags(self) -> list[str]:
-        rows = [f"{test} {said}" for test, said in self.evidence.items()]
-        more = [f"and {len(self.seen) - _MOST_NAMED} more tests"] if len(self.seen) > _MOST_NAMED else []
+        rows = [f"{test} {reason}" for test, reason in self.evidence.items()]
+        more = [f"and {len(self.reasons) - _MOST_NAMED} more tests"] if len(self.reasons) > _MOST_NAMED else []
         return [f"flaky: {'; '.join([*rows, *more])}"]
 
 
-def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: Before | None = None) -> Again | None:
-    """What the checks of a tree say after all; None if their failures count."""
+def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: str = "") -> Again | None:
+    """The checks' results on a tree once the flaky tests are excused; None if their failures count. `before` is the
+    tree of the last green commit, without the change; "" if nothing has changed."""
     first = _failing(w, results)
-    is_open = bool(w.config.verify.retries and first and _came_to_an_end(results))
-    if not is_open or any(_is_certain(w, tree, name, before) for name in first):
+    if not (w.config.verify.retries and first and _came_to_an_end(results)):
+        return None
+    known = (known_tests(w, w.code_of(before)) or {}) if before else {}
+    if any(_is_certain(w, tree, name, before, known) for name in first):
         return None
     w.say(f"  running again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
     runs, began = [list(results)], time.monotonic()
@@ -69,16 +64,16 @@ def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: B
         runs.append(_whole(w, tree))
         left -= 1
     without = frozenset[Name]()
-    if _never_passed(w, runs) and before and before.was_green:
-        without = _failing(w, _whole(w, before.tree))
+    if _never_passed(w, runs) and before and is_known_green(w, w.code_of(before)):
+        without = _failing(w, _whole(w, before))
         if len(runs) == 1 and first <= without:
             runs.append(_whole(w, tree))
     if not _never_passed(w, runs) <= without or not all(map(_came_to_an_end, runs)):
         return None
-    seen = {name[1]: _seen(w, runs, name, is_old=name in without) for name in sorted(_ever_failed(w, runs))}
-    for test, said in seen.items():
-        w.say(f"{test} {said}", WAITING)
-    return Again([replace(result, excused=frozenset(seen)) for result in runs[-1]], seen)
+    reasons = {name[1]: _reason(w, runs, name, is_old=name in without) for name in sorted(_ever_failed(w, runs))}
+    for test, reason in reasons.items():
+        w.say(f"{test} {reason}", WAITING)
+    return Again([replace(result, excused=frozenset(reasons)) for result in runs[-1]], reasons)
 
 
 def _failing(w: Workspace, results: Iterable[CheckResult]) -> frozenset[Name]:
@@ -94,14 +89,14 @@ def _came_to_an_end(results: Iterable[CheckResult]) -> bool:
     return all(r.is_green or not (r.exit is None or r.killed_by or r.is_empty) for r in results)
 
 
-def _is_certain(w: Workspace, tree: str, failing: Name, before: Before | None) -> bool:
-    """Is there no use in asking again? Not for a file that cannot be loaded, nor for a check that runs no tests; and a
-    test that was not there before is the change's own."""
+def _is_certain(w: Workspace, tree: str, failing: Name, before: str, known: Mapping[str, Listing]) -> bool:
+    """Is there no use in running it again: a file that cannot be loaded, a check that runs no tests, or a test that was
+    not there before, and is the change's own?"""
     name, test = failing
     if test == name:
         return not runs_tests(name, next((check.run for check in w.checks if check.name == name), ""))
-    path, listing = Key.of(test).path, before.listed.get(name) if before else None
-    is_new_file = before is not None and bool(path) and w.objects.at(before.tree, path) is None
+    path, listing = Key.of(test).path, known.get(name)
+    is_new_file = bool(before and path) and w.objects.at(before, path) is None
     is_new = listing is not None and bool(listing.tests) and test not in listing.tests
     return is_new_file or is_new or w.objects.at(tree, test) is not None
 
@@ -120,13 +115,13 @@ def _pass_alone(w: Workspace, tree: str, failing: frozenset[Name]) -> bool:
     return True
 
 
-def _still_failing(told: CheckResult | None, tests: set[str]) -> set[str]:
-    if told is None:
+def _still_failing(result: CheckResult | None, tests: set[str]) -> set[str]:
+    if result is None:
         return tests
-    if told.listing and told.listing.tests:
-        return {test for test in tests if told.listing.tests.get(test) != PASSED}
-    red = set(failing_tests(told.output))
-    return set() if told.is_green else (tests & red if red else tests)
+    if outcomes := tests_of(result):
+        return {test for test in tests if outcomes.get(test) != PASSED}
+    red = set(failing_tests(result.output))
+    return set() if result.is_green else (tests & red if red else tests)
 
 
 def _whole(w: Workspace, tree: str) -> list[CheckResult]:
@@ -145,11 +140,11 @@ def _never_passed(w: Workspace, runs: Sequence[Sequence[CheckResult]]) -> frozen
 
 def _passed_in(run: Sequence[CheckResult], name: Name) -> bool:
     result = next((result for result in run if result.name == name[0]), None)
-    listed = result.listing.tests if result and result.listing else {}
-    return listed.get(name[1], PASSED if result and result.is_green else "") == PASSED
+    return tests_of(result).get(name[1], PASSED if result and result.is_green else "") == PASSED
 
 
-def _seen(w: Workspace, runs: Sequence[Sequence[CheckResult]], name: Name, *, is_old: bool) -> str:
-    asked = [run for run in runs if any(result.name == name[0] for result in run)]
-    said = f"failed in {sum(name in _failing(w, run) for run in asked)} of {len(asked)} runs"
-    return f"{said}, and fails without the change, too" if is_old else f"{said} of the same code"
+def _reason(w: Workspace, runs: Sequence[Sequence[CheckResult]], name: Name, *, is_old: bool) -> str:
+    """Why a failing test is excused, in words."""
+    of_check = [run for run in runs if any(result.name == name[0] for result in run)]
+    count = f"failed in {sum(name in _failing(w, run) for run in of_check)} of {len(of_check)} runs"
+    return f"{count}, and fails without the change, too" if is_old else f"{count} of the same code"

@@ -16,11 +16,11 @@ from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.verify.acceptance import acceptance_is_approved, acceptance_tests_pass, with_other_side
-from ralphy.engine.verify.baseline_records import is_known_green, without_tests
+from ralphy.engine.verify.baseline_records import without_tests
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.compare_tests import tests_are_kept
 from ralphy.engine.verify.failures_reported import checks_can_say_no
-from ralphy.engine.verify.flakes import Before, ask_again
+from ralphy.engine.verify.flakes import ask_again
 from ralphy.engine.verify.idle_tests import tests_ask_something
 from ralphy.engine.verify.old_tests import old_tests_pass
 from ralphy.engine.verify.own_tests import tests_could_tell
@@ -36,7 +36,7 @@ from ralphy.testguard.substance import why_no_work
 
 SATISFIED = "the agent says it is already satisfied"
 
-# It speaks against the case with a verdict, or notes what is flagged and lets it pass.
+# It rejects the case with a verdict, or notes what is flagged and lets it pass.
 Judge = Callable[[Case], Verdict | None]
 
 
@@ -44,34 +44,34 @@ def judge(
     w: Workspace, story: Story, result: AgentResult, claim: Claim, candidate: Candidate,
     judges: Sequence[Judge] | None = None, went_back: int | None = None,
 ) -> Verdict:  # fmt: skip
-    """Ask the judges in turn (JUDGES by default); what none of them speaks against counts."""
+    """Ask the judges in turn (JUDGES by default); a candidate that none of them rejects counts."""
     went_back = w.history.of(names.STORY, story.id).unproved if went_back is None else went_back
     case = Case(w, story, result, claim, Hooked(candidate), went_back)
-    return _first_word(case, judges or JUDGES) or _counts(case, _doubts(case))
+    return _first_objection(case, judges or JUDGES) or _counts(case, _doubts(case))
 
 
 def judge_session(w: Workspace, story: Story, candidate: Candidate, attempts: int) -> Verdict:
-    """The same of what a person's session committed, which hands in no report; `attempts` went back before."""
+    """Judge what a person's session committed, which hands in no report; `attempts` went back before."""
     result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
     return judge(w, story, result, claim, candidate, OF_A_SESSION, attempts)
 
 
 def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
-    """The same of a tree alone, by any author: nobody reports, and no hook is run."""
+    """Judge a tree alone, by any author: there is no report, and no hook is run."""
     result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
     case = Case(w, story, result, claim, Hooked(candidate))
-    return _first_word(case, OF_THE_TREE) or _counts(case)
+    return _first_objection(case, OF_THE_TREE) or _counts(case)
 
 
-def _first_word(c: Case, judges: Sequence[Judge]) -> Verdict | None:
-    """The verdict of the first judge that speaks against the case."""
+def _first_objection(c: Case, judges: Sequence[Judge]) -> Verdict | None:
+    """The verdict of the first judge that rejects the case."""
     return next((verdict for judge in judges if (verdict := judge(c))), None)
 
 
 def _counts(c: Case, doubts: Sequence[str] = ()) -> Verdict:
-    """The verdict that nothing speaks against, with what is flagged: first what acts before anybody reads the diff."""
-    first = [found for found in c.flagged if found.kind is Kind.STEERING]
-    others = [found for found in c.flagged if found not in first]
+    """The verdict of a case that no judge rejects, with what is flagged; files that steer agents come first."""
+    first = [finding for finding in c.flagged if finding.kind is Kind.STEERING]
+    others = [finding for finding in c.flagged if finding not in first]
     late = dict.fromkeys(subject().late[c.late :])
     warnings = [*sentences(first), *doubts, *sentences(others), *c.notes, *c.hooked.warnings, *c.acceptance.flags,
                 *late]  # fmt: skip
@@ -126,14 +126,14 @@ def is_not_held_back(c: Case) -> Verdict | None:
 
 
 def hook_agrees(c: Case) -> Verdict | None:
-    """What the hook changed is the candidate from here on."""
+    """The tree that the hook leaves is the candidate from here on."""
     before = c.candidate
     c.take(run_hook(c.w, before))
     if c.candidate.refused or c.candidate.tree == before.tree:
         return may_be_committed(c)
     why = _why_nothing(c)
-    said = f"{why} once the pre-commit hook was done"
-    return c.no(said, f"{said}: the story asks for more") if why else None
+    reason = f"{why} once the pre-commit hook was done"
+    return c.no(reason, f"{reason}: the story asks for more") if why else None
 
 
 def brings_no_secret(c: Case) -> Verdict | None:
@@ -146,24 +146,23 @@ def brings_no_secret(c: Case) -> Verdict | None:
 
 
 def checks_are_green(c: Case) -> Verdict | None:
-    """The hook's own word and, unless it is against the candidate, that of the checks."""
+    """The hook passed and, if it did, so do the checks."""
     if not failed(c.results, c.w.history.known_red, frozenset()):
         c.checks = _check(c.w, c.candidate)
     _excuse(c)
     red = failed(c.results, c.w.history.known_red, without_tests(c.w, c.w.code_of(c.green)))
     if not red:
         return None
-    said = "; ".join(result.failure() for result in red)
+    failures = "; ".join(result.failure() for result in red)
     output = red[0].output.replace(f"{clean_lane(c.w).at}/", "")  # files are named from the repository's root
-    return c.no(said, digest_failure([result.name for result in red], output, said), goes_on=True)
+    return c.no(failures, digest_failure([result.name for result in red], output, failures), goes_on=True)
 
 
 def _excuse(c: Case) -> None:
-    """What failed is asked again; flaky tests do not count."""
+    """Run again what failed; flaky tests do not count."""
     if failed(c.hooked.results, c.w.history.known_red, frozenset()):
         return
-    before = Before(c.green, c.before or {}, is_known_green(c.w, c.w.code_of(c.green)))
-    if again := ask_again(c.w, c.tree, c.checks, before):
+    if again := ask_again(c.w, c.tree, c.checks, c.green):
         c.checks = again.results
         c.evidence["flaky"] = again.evidence
         c.notes += again.flags
@@ -206,7 +205,7 @@ OF_THE_TREE: tuple[Judge, ...] = tuple(each for each in OF_A_SESSION if each not
 
 
 def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
-    """What the checks say of the candidate, laid out in the lane that no agent has been in."""
+    """The checks' results on the candidate, laid out in the lane that no agent has been in."""
     # Behind a check whose failures are known, the others must be run as well.
     run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
 
