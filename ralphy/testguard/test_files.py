@@ -17,7 +17,7 @@ SCRIPT = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts")
 _HEADS = (
     (SCRIPT, re.compile(r"^[ \t]*[xf]?(?:it|test|specify)(?:\.\w+)*\s*(?:\([^()\n]*\)\s*)?"
                         r"\(\s*(['\"`])(?P<name>(?:\\.|(?!\1).)*)\1", re.M)),
-    ((".go",), re.compile(r"^func (?P<name>(?:Test|Fuzz|Example)\w*)\(", re.M)),
+    ((".go",), re.compile(r"^func (?P<name>(?:Test(?!Main\()|Fuzz|Example)\w*)\(", re.M)),
     ((".rs",), re.compile(r"#\[(?:\w+::)?test\b[^\]]*\](?:\s*#\[[^\]]*\])*\s*(?:pub )?(?:async )?fn (?P<name>\w+)")),
     ((".java", ".kt"), re.compile(r"@(?:Test|ParameterizedTest|RepeatedTest)\b[^{};]*?(?:void|fun)\s+"
                                   r"`?(?P<name>[^`({]+?)`?\s*\(")),
@@ -63,6 +63,11 @@ def is_named_test(node: Function) -> bool:
     """Does a function have the name of a test, and is it no fixture?"""
     is_fixture = any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
     return node.name.lower().startswith(("test", "it_", "should")) and not is_fixture
+
+
+def is_readable(path: str) -> bool:
+    """Are the tests of such a file known by name?"""
+    return path.endswith((".py", *(ending for endings, _ in _HEADS for ending in endings)))
 
 
 def tests_in(path: str, data: bytes) -> list[WrittenTest]:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.kept.surroundings import around, may_deafen, untold
+from ralphy.testguard.kept.surroundings import around, could_hide_failures, untold
 
 R, E, A = Kind.RUNNER, Kind.EDITED, None  # A: nothing is said, but the checks are asked
 NAMED = frozenset(["sh", "./check.sh", "tools/lint.py", "-m", "checks.all"])
 REPORT = "def pytest_runtest_makereport(item, call):\n    rep = call.rep\n    rep.outcome = 'passed'\n"
-WRAPPER = (
-    "@hookimpl(wrapper=True)\ndef pytest_runtest_call(item):\n"
-    "    try:\n        return (yield)\n    except AssertionError:\n        {}\n"
-)
 
 CHANGES = [
     ("a new pytest.ini", "pytest.ini", None, "[pytest]\n", [E]),
@@ -25,14 +21,15 @@ CHANGES = [
     ("a module of another name", "pytest_tools.py", None, "", []),
     ("a .pth of paths", "venv/lib/site-packages/a.pth", None, "../src\n", [R]),
     ("weights", "models/tiny.pth", None, "PK\x03\x04\0\0", [A]),
-    ("an outcome is set", "conftest.py", None, REPORT, [E]),
+    ("an outcome is set", "conftest.py", None, REPORT, [A]),
     ("a fixture", "conftest.py", None, "import pytest\n\n\n@pytest.fixture\ndef a():\n    return 1\n", [A]),
     ("an outcome in a test", "tests/test_a.py", None, "def test_a():\n    order.outcome = 1\n", []),
-    ("the report's name", "tests/conftest.py", None, "import os\nos.environ['PYTEST_ADDOPTS'] = ''\n", [E]),
-    ("a hook swallows", "conftest.py", None, WRAPPER.format("pass"), [E]),
-    ("a hook replaces tests", "conftest.py", None, "def pytest_itemcollected(item):\n    item.obj = f\n", [E]),
-    ("a runner is patched", "tests/test_a.py", None, "TestCase.assertEqual = f\n", [E]),
-    ("a runner is set up", "tests/test_a.py", None, "unittest.TestCase.maxDiff = None\n", []),
+    ("the report's name", "tests/conftest.py", None, "import os\nos.environ['PYTEST_ADDOPTS'] = ''\n", [A]),
+    ("a runner is patched", "tests/__init__.py", None, "TestCase.assertEqual = f\n", [A]),
+    ("a folder becomes a package", "tests/__init__.py", None, "\n", []),
+    ("a helper", "tests/building.py", "", "def a_cart():\n    return 1\n", [A]),
+    ("a helper in a language whose tests have no known names", "spec/helper.rb", "", "def a\nend\n", []),
+    ("a helper is gone", "tests/building.py", "A = 1\n", None, []),
     ("a hook in a plugin", "src/plug.py", None, REPORT, [E]),
     ("an outcome of an order", "src/order.py", None, "order.outcome = 'paid'\n", []),
     ("another encoding", ".gitattributes", None, "*.py working-tree-encoding=UTF-7\n", [R]),
@@ -53,9 +50,8 @@ CHANGES = [
     ("code that looks for JUnit", "a/Pay.java", "", 'if (name.startsWith("org.junit")) {\n', [E]),
     ("code that looks for pytest", "src/a.py", "", "import sys\nA = 1 if sys.modules.get('pytest') else 0\n", [E]),
     ("code that looks for a module", "src/a.py", "", "import sys\nA = sys.modules.get('pytest_tools')\n", []),
-    ("Go's tests for another system", "a/price_windows_test.go", None, "package a\n", [E]),
-    ("Go's tests of windows", "a/windows_of_time_test.go", None, "package a\n", []),
-    ("Go's main", "a/main_test.go", None, "func TestMain(m *testing.M) {\n}\n", [E]),
+    ("Go's main", "a/main_test.go", None, "func TestMain(m *testing.M) {\n}\n", [A]),
+    ("Go's tests", "a/price_test.go", None, "func TestPrice(t *testing.T) {\n}\n", []),
 ]  # fmt: skip
 
 
@@ -63,7 +59,7 @@ CHANGES = [
                          ids=[row[0] for row in CHANGES])  # fmt: skip
 def test_a_change_around_the_tests(path: str, old: str | None, new: str | None, found: list[Kind | None]) -> None:
     assert [finding.kind for finding in around(path, old, new, NAMED)] == [kind for kind in found if kind]
-    assert may_deafen(path, old, new, NAMED) is bool(found)
+    assert could_hide_failures(path, old, new, NAMED) is bool(found)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.surroundings import may_deafen
+from ralphy.testguard.kept.surroundings import could_hide_failures
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
 from ralphy.testguard.substance import is_test
@@ -29,7 +29,7 @@ _MOST_FILES = 2_000
 
 def checks_can_say_no(c: Case) -> Verdict | None:
     """If the story changed something around the tests, the checks turn red on tests that are made to fail."""
-    if not any(may_deafen(one.name, one.old_text, one.new_text, c.command_words) for one in c.changes):
+    if not any(could_hide_failures(one.name, one.old_text, one.new_text, c.command_words) for one in c.changes):
         return None
     return c.weigh([finding for check, result in _green(c) for finding in _hides_failures(c, check, result)])
 

@@ -1,8 +1,8 @@
 """What stands around the tests: which changed files may keep a check from saying no.
 
 Whether it still can is asked by running it on tests that are made to fail, after a change of anything that is neither
-code, nor a test, nor a document. In code and tests a few words by which they reach for their runner ask for that, too.
-Only a file that takes a part of the runner's place speaks for itself.
+code, nor a test, nor a document, and of code that lies among the tests and holds none. In other code a few words by
+which it reaches for its runner ask for that, too. Only a file that takes a part of the runner's place is a finding.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.test_files import is_readable, tests_in
 
 # Files that are the runner's, or what runs it.
 _RUNNERS = re.compile(
@@ -25,35 +26,21 @@ _SHADOWS = re.compile(
     r"(?:\.py|/__init__\.py)|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
 )
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
-# Words by which code reaches for its runner, or notices that it is under test.
-_NOTICES = re.compile(
-    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s"
-    r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bos\._exit\b|\batexit\b.*\bexit|\bjunitxml\b"
-    r"|\bralphy\W?reports|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b|\btesting\.Testing\(\)"
-    r"|\bflag\.Lookup\(\s*\"test|\bcfg!\(test\)|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\bsurefire\b"
-    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|['\"]org\.junit\b",
-)
-# Words by which what stands beside the tests bends them: what a failure is, how it is reported, which tests there are.
-_BENDS = re.compile(
-    r"\b(?:def pytest_|pytest_plugins|force_result|force_exception|wasxfail|TestReport|failureException|_callTest)"
-    r"|\b_pytest\.|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)|\bbuiltins\W{1,6}AssertionError"
-    r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\b(?:assert|expect)\b['\"]?\)?\.\w+\s*=[^=>]"
-    r"|\bfunc TestMain\(|\b(?:global|globalThis)\.(?:expect|assert|test|it)\b|\bexpect\s*=[^=]"
-    r"|\bcollect_ignore\w*|\bload_tests\b|^//go:build|^#!?\[cfg\(",
+# Words by which code, which is no test, notices or ends its runner, or has an assertion library of its own.
+_REACHES = re.compile(
+    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s|^\s*(?:import|from)\s+(?:unittest|_?pytest)\b"
+    r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bdef pytest_|\bos\._exit\b|\batexit\b.*\bexit"
+    r"|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b|['\"]org\.junit\b|^import .*\borg\.junit\b"
+    r"|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b"
+    r"|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
+    r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b"
+    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^\s*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
     re.M,
 )
-# What a product has no business with, but for assertions of its own.
-_IMPORTS = re.compile(
-    r"^\s*(?:import|from)\s+(?:unittest|_?pytest)\b|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
-    r"|^import .*\borg\.junit\b"
-    r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b|^\s*(?:import\s+)?\"testing\"",
-    re.M,
-)
-# Tests in Go that are compiled on another system alone, by the name of their file.
-_ELSEWHERE = re.compile(r"_(?:android|darwin|freebsd|ios|js|netbsd|openbsd|plan9|solaris|windows)(?:_\w+)?_test\.go$")
 _CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".go", ".rs", ".java", ".kt", ".rb",
          ".php", ".c", ".cc", ".cpp", ".h", ".hpp", ".cs", ".swift", ".scala", ".ex", ".sql", ".lua")  # fmt: skip
-_SHOWN = (".md", ".rst", ".adoc", ".html", ".css", ".scss", ".svg", ".png", ".jpg", ".gif", ".pdf")
+_DOCUMENTS = (".md", ".rst", ".adoc", ".html", ".css", ".scss", ".svg", ".png", ".jpg", ".gif", ".pdf")
 _DATA = re.compile(
     r"\.(?:txt|md|json\w*|ya?ml|toml|xml|html?|csv|tsv|snap|golden|expected|out|png|jpe?g|gif|svg|pdf|bin|gz)$"
 )
@@ -62,22 +49,28 @@ _DATA = re.compile(
 def around(path: str, old: str | None, new: str | None, named: Collection[str]) -> list[Finding]:
     """What a reader should know of a changed file (None: it was not, or is not, there); `named` are the words of the
     checks' commands."""
-    found = list(_attributes(path, old, new))
+    findings = list(_attributes(path, old, new))
     if old is None and new is not None and _SHADOWS.fullmatch(path):
-        found.append(Finding(Kind.RUNNER, f"{path} replaces a part of the runner"))
+        findings.append(Finding(Kind.RUNNER, f"{path} replaces a part of the runner"))
     if words := _words(path, old, new):
-        said = ", ".join(dict.fromkeys(" ".join(word.split()) for word in words[:3]))
-        found.append(Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({said})"))
+        findings.append(Finding(Kind.EDITED, f"{path} notices or changes how tests are run ({', '.join(words)})"))
     if old != new and is_run(path, named):
-        found.append(Finding(Kind.EDITED, path))
-    return found
+        findings.append(Finding(Kind.EDITED, path))
+    return findings
 
 
-def may_deafen(path: str, old: str | None, new: str | None, named: Collection[str]) -> bool:
+def could_hide_failures(path: str, old: str | None, new: str | None, named: Collection[str]) -> bool:
     """May a check be unable to say no after this change? Then it is asked."""
-    is_plain = path.endswith((*_CODE, *_SHOWN)) or is_test(path)
-    is_plain = is_plain and path.rpartition("/")[2] != "conftest.py"
-    return not is_plain or is_run(path, named) or bool(around(path, old, new, named))
+    is_plain = path.endswith((*_CODE, *_DOCUMENTS)) or is_test(path)
+    return not is_plain or _is_helper(path, new) or is_run(path, named) or bool(around(path, old, new, named))
+
+
+def _is_helper(path: str, new: str | None) -> bool:
+    """Is it a conftest, or code that lies among the tests and holds none, as a helper does, or a package's module?"""
+    if path.rpartition("/")[2] == "conftest.py":
+        return True
+    has_text = bool(new and new.strip())
+    return is_test(path) and is_readable(path) and has_text and not tests_in(path, (new or "").encode())
 
 
 def is_run(path: str, named: Collection[str]) -> bool:
@@ -97,19 +90,17 @@ def untold(path: str, *, is_gone: bool) -> Finding:
 def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding]:
     """Another encoding of source: what is committed would not be what was tested."""
     for line in _added(old, new) if path.rpartition("/")[2] == ".gitattributes" else ():
-        if (found := _ENCODING.search(line)) and not found[1].lower().startswith(("utf-16", "utf-32")):
+        encoding = _ENCODING.search(line)
+        if encoding and not encoding[1].lower().startswith(("utf-16", "utf-32")):
             yield Finding(Kind.RUNNER, f"{path} makes Git commit different text than was tested ({line.strip()[:80]})")
 
 
 def _words(path: str, old: str | None, new: str | None) -> list[str]:
-    """New words by which code notices its runner, or bends it."""
-    if not path.endswith(_CODE) or new is None:
+    """The first words by which added code, which is no test, reaches for its runner."""
+    if is_test(path) or not path.endswith(_CODE):
         return []
-    added = "\n".join(_added(old, new))
-    is_beside = is_test(path) or "def pytest_" in new
-    words = [found[0].strip() for pattern in (_NOTICES, _BENDS if is_beside else _IMPORTS)
-             for found in pattern.finditer(added)]  # fmt: skip
-    return [*words, *(found[0] for found in [_ELSEWHERE.search(path)] if found and old is None)]
+    words = (" ".join(match[0].split()) for match in _REACHES.finditer("\n".join(_added(old, new))))
+    return list(dict.fromkeys(words))[:3]
 
 
 def _added(old: str | None, new: str | None) -> list[str]:
