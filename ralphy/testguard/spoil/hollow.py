@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ralphy.testguard.spoil.hollow_text import hollow_text, names_only_text
+from ralphy.testguard.spoil.hollow_text import Stubs, hollow_text, names_only_text
 from ralphy.testguard.test_files import FUNCTION, Function, last_name, parsed
 
 # What a hollow function returns: it equals nothing but itself, and whoever asks it for its truth fails. So a test that
@@ -79,21 +79,12 @@ _INIT = "def __init__(self, *_, **__):\n    pass"
 _KEPT = frozenset(("__new__", "__hash__", "__init_subclass__", "__class_getitem__", "__set_name__", "__get__",
                    "__set__", "__setattr__", "__delattr__", "__getattribute__", "__prepare__", "__del__"))  # fmt: skip
 _LEAVING = frozenset(("__exit__", "__aexit__"))
-# Decorators and bases that write a class's methods from its fields, and calls that make a type or a log.
-_WRITERS = frozenset(("dataclass", "define", "frozen", "mutable", "attrs", "s", "NamedTuple", "BaseModel"))
-_MAKERS = frozenset(("TypeVar", "ParamSpec", "TypeVarTuple", "NewType", "namedtuple", "NamedTuple", "TypedDict", "Enum",
-                     "IntEnum", "StrEnum", "Flag", "make_dataclass", "getLogger"))  # fmt: skip
+# Bases that write a class's methods from its fields.
+_WRITERS = ("NamedTuple", "BaseModel")
+# A value that is written out.
+_DATA = (ast.Constant, ast.Dict, ast.List, ast.Set, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.JoinedStr, ast.Lambda,
+         ast.DictComp, ast.ListComp, ast.SetComp)  # fmt: skip
 _Assignment = ast.Assign | ast.AnnAssign
-
-
-@dataclass(frozen=True, slots=True)
-class Stubs:
-    """The text of a file in which what is new has a name alone, and the `functions` that are new. `hides_old` says that
-    something which was there before may do nothing there, either: it was moved."""
-
-    text: bytes
-    functions: tuple[str, ...]
-    hides_old: bool = False
 
 
 def hollow(path: str, data: bytes, *, says: bool = True) -> bytes | None:
@@ -116,8 +107,7 @@ def names_only(path: str, old: bytes | None, new: bytes, *, says: bool = True) -
     """A file as it is now, in which what is new has a name alone: functions that do nothing, values that equal nothing.
     What was there (`old`; None: no file) has its old body or value. None if no function is new."""
     if not path.endswith(".py"):
-        found = names_only_text(path, old, new, says=says)
-        return found and Stubs(*found)
+        return names_only_text(path, old, new, says=says)
     was, now = parsed(old or b""), parsed(new)
     if was is None or now is None:
         return None
@@ -205,7 +195,7 @@ class _Emptied(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         is_old = self._before(node.name) is not None
-        is_bare = self.was is not None and not is_old and _take_from_fields(node)
+        is_bare = self.was is not None and not is_old and _take_writers(node)
         outside, self.within = self.within, f"{self.within}{node.name}."
         node.body = [cast("ast.stmt", self.visit(one)) for one in node.body]
         self.within = outside
@@ -223,15 +213,13 @@ class _Emptied(ast.NodeTransformer):
         return self._valued(node)
 
     def _valued(self, node: _Assignment) -> ast.AST:
-        """The value that it had; a new one equals nothing, unless it makes a type or is another name for one."""
+        """The value that it had; a new one that is written out equals nothing, one that is called or named stays."""
         names, value = _names(node), node.value
         if self.was is None or not names:
             return self.generic_visit(node)
         if (old := self._before(names[0])) is not None:
             return old
-        is_type = isinstance(value, ast.Name | ast.Attribute | ast.Subscript | None)
-        is_made = isinstance(value, ast.Call) and (bool(self.within) or last_name(value) in _MAKERS)
-        if is_type or is_made or names[0].startswith("__"):
+        if not isinstance(value, _DATA) or names[0].startswith("__"):
             return node
         if isinstance(value, ast.Lambda):
             self.functions.append(f"{self.within}{names[0]}")
@@ -276,11 +264,10 @@ def _names(node: ast.stmt) -> tuple[str, ...]:
     return tuple(one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
 
 
-def _take_from_fields(node: ast.ClassDef) -> bool:
-    """Take away what writes a class's methods from its fields; False if nothing does, or it has its own `__init__`."""
-    marks = [mark for mark in node.decorator_list if last_name(mark) not in _WRITERS]
+def _take_writers(node: ast.ClassDef) -> bool:
+    """Take away what may write a class's methods, its decorators and certain bases; does it lack an `__init__` then?"""
     bases = [base for base in node.bases if last_name(base) not in _WRITERS]
-    if len(marks) + len(bases) == len(node.decorator_list) + len(node.bases):
+    if not node.decorator_list and len(bases) == len(node.bases):
         return False
-    node.decorator_list, node.bases, node.keywords = marks, bases, []
+    node.decorator_list, node.bases, node.keywords = [], bases, []
     return not any(isinstance(one, FUNCTION) and one.name == "__init__" for one in node.body)

@@ -22,7 +22,6 @@ _MASKED_IN_RUST = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*|\"(?:\\[\s\S]|[^\"\\])*\"
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _UNTYPED, _TYPED = (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".tsx", ".mts", ".cts")
 _SCRIPT = (*_UNTYPED, *_TYPED)
-_READ = (*_SCRIPT, ".go", ".java", ".rs")
 # What looks like a function, and is none; without its constructor there is no object to be hollow.
 _WORDS = frozenset(("if", "for", "while", "switch", "catch", "function", "return", "with", "constructor", "do", "else",
                     "await", "new", "super", "throw", "typeof", "try", "synchronized", "import"))  # fmt: skip
@@ -42,15 +41,26 @@ _BLANK = (
 _WITH_BLANK = re.compile(r"^var __hollow[^\n]*\n", re.M)
 
 
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """The text of a file in which what is new has a name alone, and the `functions` that are new. `hides_old` says that
+    something which was there before may do nothing there, either: it was changed or moved."""
+
+    text: bytes
+    functions: tuple[str, ...]
+    hides_old: bool = False
+
+
+_Change = tuple[int, int, str]  # where a part of a text begins and ends, and what stands there instead
+
+
 class _Function(NamedTuple):
-    """A function in a text: where its body begins behind what opens it, and where it ends; `leaves` is how it ends at
-    once, `result` the place of a result's type that must have a name for this, and that type."""
+    """A function in a text: where its body begins and ends, braces included, and what is changed to empty it."""
 
     name: str
     begin: int
     end: int
-    leaves: str
-    result: tuple[int, int, str] | None = None
+    emptied: Sequence[_Change]
 
 
 class _Head(NamedTuple):
@@ -62,9 +72,8 @@ class _Head(NamedTuple):
     leaves: Callable[[re.Match[str], str, str, str], str]
 
 
-def _script_leaves(head: re.Match[str], _: str, body: str, value: str) -> str:
-    leaves = f"return {value}" if _RETURNS.search(body) else "return"
-    return f" if (true) {{ {f'yield {value}; return' if head.groupdict().get('each') else leaves}; }} "
+def _script_leaves(_: re.Match[str], __: str, body: str, value: str) -> str:
+    return f" if (true) {{ {f'return {value}' if _RETURNS.search(body) else 'return'}; }} "
 
 
 def _go_leaves(*_: object) -> str:
@@ -87,16 +96,15 @@ _TO_BRACE = _p(r"\s*(?::\s*[^{;=()]+?)?\s*(?=\{)")
 _PARAMETERS = r"(?:async\b\s*)?(?:(?:<[^=>]*>\s*)?\(|[\w$]+\s*(?==>))"  # of an arrow
 _HEADS = (
     (_SCRIPT, _Head(
-        _p(r"(?:(?P<of>[\w$]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*(?P<each>\*?)\s*(?P<name>[\w$]*)\s*"
+        _p(r"(?:(?P<of>[\w$]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*\*?\s*(?P<name>[\w$]*)\s*"
            r"(?:<[^>(]*>)?\s*\("), _TO_BRACE, _script_leaves)),
     (_SCRIPT, _Head(
-        _p(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*(?P<each>\*?)\s*"
+        _p(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*\*?\s*"
            r"(?P<name>#?[\w$]+)\s*(?:<[^>(\n]*>)?\s*\("), _TO_BRACE, _script_leaves)),
     (_SCRIPT, _Head(
         _p(r"(?<!\btype )(?<![\w$])(?P<name>#?[\w$]+)\s*(?::[^=\n]*)?=\s*" + _PARAMETERS),
         _p(r"\s*(?::[^=;{}]*)?=>\s*"), _script_leaves)),
-    (_UNTYPED, _Head(_p(r"\b(?P<name>[\w$]+)\s*:\s*" + _PARAMETERS), _p(r"\s*=>\s*"), _script_leaves)),
-    (_UNTYPED, _Head(_p(r"(?P<name>)" + _PARAMETERS), _p(r"\s*=>\s*(?=\{)"), _script_leaves)),
+    (_UNTYPED, _Head(_p(r"(?:\b(?P<name>[\w$]+)\s*:\s*)?" + _PARAMETERS), _p(r"\s*=>\s*"), _script_leaves)),
     (".go", _Head(
         _p(r"^func\s+(?:\(\s*(?:\w+\s+)?\*?(?P<owner>\w+)[^)]*\)\s*)?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?\("),
         _p(r"[^\n]*(?=\{\s*$)|[^\n{]*(?=\{)"), _go_leaves)),
@@ -113,85 +121,67 @@ _HEADS = (
 _OWNERS = _p(r"\bclass\s+(?P<name>[\w$]+)[^{;]*\{|^[ \t]*impl\b[^{;]*?(?P<of>\w+)(?:<[^{;]*>)?\s*(?:where\b[^{;]*)?\{")
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A text and the functions that were found in it."""
-
-    text: str
-    functions: Sequence[_Function]
-
-    @classmethod
-    def of(cls, path: str, data: bytes, *, says: bool) -> _Read:
-        text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
-        masked = masked_text(text, _MASKED_IN_RUST if path.endswith(".rs") else _MASKED)
-        code = masked[: tests_beside_code(path, masked)]
-        found = _functions(path, code, "__hollow" if says else "undefined")
-        outer: list[_Function] = []
-        for one in sorted(found, key=lambda one: (one.begin, -one.end)):
-            if not outer or (one.begin >= outer[-1].end and one.begin != outer[-1].begin):
-                outer.append(one)
-        return cls(text, _told_apart(outer))
-
-    def emptied(self, path: str, functions: Sequence[_Function]) -> bytes:
-        """The text in which these functions do nothing."""
-        text = self.text
-        parts = [part for one in functions for part in ((one.begin, one.begin, one.leaves), one.result) if part]
-        for begin, end, said in sorted(parts, reverse=True):
-            text = text[:begin] + said + text[end:]
-        if path.endswith(_SCRIPT):
-            head = text.find("\n") + 1 if text.startswith("#!") else 0
-            text = text[:head] + _BLANK.format(any=": any" if path.endswith(_TYPED) else "") + text[head:]
-        return text.encode("utf-8", "surrogateescape")
-
-
-def masked_text(text: str, pattern: re.Pattern[str] = _MASKED) -> str:
-    """A text as long as it is, its comments as spaces and each of its strings as a word."""
-    return pattern.sub(_mask, text)
-
-
-def _mask(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", " " if found[0].startswith(("//", "/*")) else "_", found[0])
-
-
 def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
     """See `ralphy.testguard.spoil.hollow.hollow`; Go, Java and Rust return zeros, whatever it `says`."""
-    if not path.endswith(_READ):
-        return None
-    read = _Read.of(path, data, says=says)
-    return read.emptied(path, read.functions) if read.functions else None
+    text, functions = _read(path, data, says=says)
+    changes = [change for one in functions for change in one.emptied]
+    return _written(path, text, changes) if changes else None
 
 
-def names_only_text(
-    path: str, old: bytes | None, new: bytes, *, says: bool = True
-) -> tuple[bytes, tuple[str, ...], bool] | None:
-    """See `ralphy.testguard.spoil.hollow.names_only`: the text, the functions that are new, and whether others were
-    changed, and do nothing, either, or are gone."""
-    if not path.endswith(_READ):
-        return None
-    was, now = (_Read.of(path, data, says=says) for data in (old or b"", new))
-    bodies = {one.name: was.text[one.begin : one.end] for one in was.functions}
-    names = tuple(one.name for one in now.functions if one.name not in bodies and not one.name.startswith("#"))
-    other = [one for one in now.functions if bodies.get(one.name) != now.text[one.begin : one.end]]
-    gone = {name for name in bodies if not name.startswith("#")} - {one.name for one in now.functions}
+def names_only_text(path: str, old: bytes | None, new: bytes, *, says: bool = True) -> Stubs | None:
+    """See `ralphy.testguard.spoil.hollow.names_only`. A function that was changed does nothing, either: its old body
+    need not fit into the new code."""
+    before, old_functions = _read(path, old or b"", says=says)
+    text, functions = _read(path, new, says=says)
+    bodies = {one.name: before[one.begin : one.end] for one in old_functions}
+    other = [one for one in functions if bodies.get(one.name) != text[one.begin : one.end]]
+    added = tuple(one.name for one in other if one.name not in bodies and not one.name.startswith("#"))
+    changes = [change for one in other for change in one.emptied]
+    gone = {name for name in bodies if not name.startswith("#")} - {one.name for one in functions}
     hides_old = bool(gone) or any(one.name in bodies for one in other)
-    return (now.emptied(path, other), names, hides_old) if names else None
+    return Stubs(_written(path, text, changes), added, hides_old) if added else None
 
 
-def _told_apart(functions: Sequence[_Function]) -> list[_Function]:
-    """With a number for each further one of a name; one without a name begins with its number."""
+def _written(path: str, text: str, changes: Sequence[_Change]) -> bytes:
+    """The changed text; in a script, with what its hollow functions return at its head."""
+    for begin, end, part in sorted(changes, reverse=True):
+        text = text[:begin] + part + text[end:]
+    if path.endswith(_SCRIPT):
+        head = text.find("\n") + 1 if text.startswith("#!") else 0
+        text = text[:head] + _BLANK.format(any=": any" if path.endswith(_TYPED) else "") + text[head:]
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _read(path: str, data: bytes, *, says: bool) -> tuple[str, list[_Function]]:
+    """A text and its functions, without those inside of others; none where its language is not known.
+
+    A further function of a name has a number behind it, one without a name has a number alone.
+    """
+    rules = [rule for endings, rule in _HEADS if path.endswith(endings)]
+    if not rules:
+        return "", []
+    text = _WITH_BLANK.sub("", data.decode("utf-8", "surrogateescape"))
+    masked = (_MASKED_IN_RUST if path.endswith(".rs") else _MASKED).sub(_mask, text)
+    every = _functions(rules, masked[: tests_beside_code(path, masked)], "__hollow" if says else "undefined")
     times = Counter[str]()
-    found = []
-    for one in functions:
-        times[one.name] += 1
-        name = one.name if one.name and times[one.name] == 1 else f"{one.name}#{times[one.name]}"
-        found.append(one._replace(name=name))
-    return found
+    outer: list[_Function] = []
+    for one in sorted(every, key=lambda one: (one.begin, -one.end)):
+        if not outer or (one.begin >= outer[-1].end and one.begin != outer[-1].begin):
+            times[one.name] += 1
+            is_first = one.name and times[one.name] == 1
+            outer.append(one if is_first else one._replace(name=f"{one.name}#{times[one.name]}"))
+    return text, outer
 
 
-def _functions(path: str, masked: str, value: str) -> Iterator[_Function]:
-    owners = [(found["name"] or found["of"], found.end(), _closing(masked, found.end() - 1))
-              for found in _OWNERS.finditer(masked)]  # fmt: skip
-    for rule in (rule for endings, rule in _HEADS if path.endswith(endings)):
+def _mask(match: re.Match[str]) -> str:
+    """As long as a comment or a string is: the first as spaces, the other as a word."""
+    return re.sub(r"[^\n]", " " if match[0].startswith(("//", "/*")) else "_", match[0])
+
+
+def _functions(rules: Sequence[_Head], masked: str, value: str) -> Iterator[_Function]:
+    owners = [(owner["name"] or owner["of"], owner.end(), _closing(masked, owner.end() - 1))
+              for owner in _OWNERS.finditer(masked)]  # fmt: skip
+    for rule in rules:
         for head in rule.begins.finditer(masked):
             after = _closing(masked, head.end() - 1) if head[0].endswith("(") else head.end()
             behind = rule.result.match(masked, after)
@@ -207,12 +197,13 @@ def _cut(rule: _Head, head: re.Match[str], behind: re.Match[str], name: str, val
     """A function, by its head and what stands behind its parameters."""
     masked, begin = head.string, behind.end()
     if masked[begin : begin + 1] != "{":
-        return _Function(name, begin, _end_of_expression(masked, begin), f"true ? {value} : ")
-    end = _closing(masked, begin) - 1
-    leaves = rule.leaves(head, behind[0], masked[begin + 1 : end], value)
+        return _Function(name, begin, _end_of_expression(masked, begin), [(begin, begin, f"true ? {value} : ")])
+    end, at = _closing(masked, begin), begin + 1
+    emptied = [(at, at, rule.leaves(head, behind[0], masked[at : end - 1], value))]
     result = _with_names(behind[0].strip()) if rule.leaves is _go_leaves else ""
-    place = (behind.start(), begin, f" {result} ") if result and result != behind[0].strip() else None
-    return _Function(name, begin + 1, end, leaves, place)
+    if result and result != behind[0].strip():
+        emptied.append((behind.start(), begin, f" {result} "))
+    return _Function(name, begin, end, emptied)
 
 
 def _with_names(result: str) -> str:
