@@ -17,7 +17,7 @@ def found(path: str, code: str, tests: str = "", old: str | None = None, told: s
     name = {".js": "calc.test.js", ".go": "calc_test.go"}.get(path[path.rfind(".") :], "tests/test_calc.py")
     change = FileChange(path, None if old is None else old.encode(), code.encode())
     said = suspicions([change], {name: tests}, lambda word: word in told)
-    return [(one.said.partition(" ")[2], one.is_certain) for one in said]
+    return [(one.text.partition(" ")[2], one.is_certain) for one in said]
 
 
 # path, code, tests, what is said, whether it is certain

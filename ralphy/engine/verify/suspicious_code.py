@@ -19,9 +19,9 @@ def code_is_for_people(c: Case) -> Verdict | None:
     if c.w.config.verify.suspicious_code == "off" or len(c.candidate.files) > _MOST_CHANGED:
         return None
     suspects = _suspicions(c)
-    doubtful = [one.said for one in suspects if not one.is_certain]
+    doubtful = [one.text for one in suspects if not one.is_certain]
     c.notes += [f"code that may be made for its tests: {listed_names(doubtful)}"] if doubtful else []
-    return c.weigh([Finding(Kind.SUSPICIOUS, one.said) for one in suspects if one.is_certain])
+    return c.weigh([Finding(Kind.SUSPICIOUS, one.text) for one in suspects if one.is_certain])
 
 
 def _suspicions(c: Case) -> list[Suspicion]:

@@ -1,6 +1,6 @@
 """Code that looks made for its tests: the lines that a story adds are compared with its tests, in any language alike.
 
-Words and numbers are looked at, hardly any syntax. What no honest change looks like is certain; the rest is only said.
+Words and numbers are compared, hardly any syntax. What no honest change looks like is certain; the rest is a flag.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from posixpath import basename
 
 from ralphy.testguard.substance import FileChange, is_test, without_comment
+from ralphy.testguard.test_files import parsed
 
 _TEXT = re.compile(r'"((?:\\.|[^"\\\n])*)"|\'((?:\\.|[^\'\\\n])*)\'|`([^`\n]*)`')
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -35,9 +36,9 @@ _FEW = 3  # numbers that belong together: what is asked for two arguments, with 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """What looks made for the tests. It is `certain` if no honest change looks like this."""
+    """What looks made for the tests, in a sentence. It is `certain` if no honest change looks like this."""
 
-    said: str
+    text: str
     is_certain: bool = False
 
 
@@ -51,41 +52,37 @@ class _Line:
 
 
 def suspicions(
-    changes: Sequence[FileChange], tests: Mapping[str, str], is_told: Callable[[str], bool]
+    changes: Sequence[FileChange], tests: Mapping[str, str], is_documented: Callable[[str], bool]
 ) -> list[Suspicion]:
-    """What looks made for `tests` (the story's, by path) in the changed files of code, the certain first; `is_told`:
-    does a story or a document have a word?"""
-    spoken = "\n".join(tests.values())
-    found: list[Suspicion] = []
+    """What looks made for `tests` (the story's, by path) in the changed files of code, the certain first;
+    `is_documented`: does a story or a document have a word?"""
+    test_text = "\n".join(tests.values())
+    every: list[Suspicion] = []
     for change in changes:
         lines = list(_added(change))
-        found += _in_lines(lines, tests, spoken, is_told)
-        found += _answers(lines, spoken)
-        found += _unused(lines, changes, spoken)
-        text = "\n".join(line.code for line in lines)
-        if equal := _ALL_EQUAL.search(text):
-            place = lines[text.count("\n", 0, equal.start())].place
-            is_wildcard = "any" in "".join(_CLASS.findall(text[: equal.start()])[-1:]).lower()
-            found.append(Suspicion(f"{place} calls everything equal", is_certain=not is_wildcard))
-    return sorted(dict.fromkeys(found), key=lambda one: not one.is_certain)
+        every += _in_lines(lines, tests, test_text, is_documented)
+        every += _answers(lines, test_text)
+        every += _unused(lines, changes, test_text)
+        every += _equality(lines)
+    return sorted(dict.fromkeys(every), key=lambda one: not one.is_certain)
 
 
 def _in_lines(
-    lines: Sequence[_Line], tests: Mapping[str, str], spoken: str, is_told: Callable[[str], bool]
+    lines: Sequence[_Line], tests: Mapping[str, str], test_text: str, is_documented: Callable[[str], bool]
 ) -> Iterator[Suspicion]:
-    """What a single line says."""
+    """Lines that are suspicious by themselves."""
     for line in lines:
-        texts = ["".join(found) for found in _TEXT.findall(line.code)]
+        texts = ["".join(groups) for groups in _TEXT.findall(line.code)]
         if own := next((path for path in tests for text in [*texts, *_joined(texts)] if _names(text, path)), ""):
             yield Suspicion(f"{line.place} reads {own}, which belongs to the tests", is_certain=True)
         word = _NOT_WRITTEN.search(line.code)
         depth = len(line.raw) - len(line.raw.lstrip(" "))  # a method may be there for others to write
-        if word and word[0] in spoken and _EXPECTS_FAILURE.search(spoken) and depth <= _TOP_LEVEL:
+        if word and word[0] in test_text and _EXPECTS_FAILURE.search(test_text) and depth <= _TOP_LEVEL:
             yield Suspicion(f"{line.place} is not written, and a test expects that", is_certain=True)
         elif _UNDONE.search(line.raw):
             yield Suspicion(f"{line.place} says that it is not done")
         for name in _ENVIRONMENT.findall(line.code):
-            if _has(spoken, name) and not is_told(name):
+            if _has_word(test_text, name) and not is_documented(name):
                 yield Suspicion(f"{line.place} reads {name}, which nothing but the tests sets or explains")
 
 
@@ -102,31 +99,40 @@ def _names(text: str, path: str) -> bool:
     return is_its_name or text.endswith(f"/{path}") or ("/" in text and f"/{path}".endswith(f"/{text.lstrip('./')}"))
 
 
-def _answers(lines: Sequence[_Line], spoken: str) -> Iterator[Suspicion]:
+def _answers(lines: Sequence[_Line], test_text: str) -> Iterator[Suspicion]:
     """Lines of code that hold all numbers of a line of the tests: what is asked, and its answer."""
-    asked = [set(_NUMBER.findall(line)) for line in spoken.splitlines()]
+    asked = [set(_NUMBER.findall(line)) for line in test_text.splitlines()]
     asked = [numbers for numbers in asked if len(numbers) > 1 and numbers - {"0", "1"}]
     code = [*(line.code for line in lines), ""]
-    held = [(line, {*_NUMBER.findall(line.code), *_NUMBER.findall(code[at])})
-            for at, line in enumerate(lines, start=1) if _IS_NUMBER.search(line.code)]  # fmt: skip
-    found = [(line, numbers) for numbers in asked for line, there in held if numbers <= there]
-    are_certain = len({frozenset(numbers) for _, numbers in found if len(numbers) >= _FEW}) > 1
-    if found:
-        answers = ", ".join(dict.fromkeys(" ".join(sorted(numbers, key=float)) for _, numbers in found))
-        yield Suspicion(f"{found[0][0].place} holds what its tests ask, with the answers ({answers})", are_certain)
+    compared = [(line, {*_NUMBER.findall(line.code), *_NUMBER.findall(code[at])})
+                for at, line in enumerate(lines, start=1) if _IS_NUMBER.search(line.code)]  # fmt: skip
+    matches = [(line, numbers) for numbers in asked for line, there in compared if numbers <= there]
+    are_certain = len({frozenset(numbers) for _, numbers in matches if len(numbers) >= _FEW}) > 1
+    if matches:
+        answers = ", ".join(dict.fromkeys(" ".join(sorted(numbers, key=float)) for _, numbers in matches))
+        yield Suspicion(f"{matches[0][0].place} holds what its tests ask, with the answers ({answers})", are_certain)
 
 
-def _unused(lines: Sequence[_Line], changes: Sequence[FileChange], spoken: str) -> Iterator[Suspicion]:
+def _unused(lines: Sequence[_Line], changes: Sequence[FileChange], test_text: str) -> Iterator[Suspicion]:
     """A private function that the tests call, and no code."""
     product = "\n".join((change.new or b"").decode("utf-8", "replace") for change in changes)
     for line in lines:
-        found = _PRIVATE.search(line.code)
-        name = (found[1] or found[2]) if found else ""
-        if name and _has(spoken, name) and len(re.findall(rf"(?<!\w){name}\(", product)) == 1:
+        private = _PRIVATE.search(line.code)
+        name = (private[1] or private[2]) if private else ""
+        if name and _has_word(test_text, name) and len(re.findall(rf"(?<!\w){name}\(", product)) == 1:
             yield Suspicion(f"{line.place} nothing but tests calls {name}()")
 
 
-def _has(text: str, word: str) -> bool:
+def _equality(lines: Sequence[_Line]) -> Iterator[Suspicion]:
+    """An equality that is always true; a class like mock's `ANY` may have one."""
+    text = "\n".join(line.code for line in lines)
+    if equal := _ALL_EQUAL.search(text):
+        is_wildcard = "any" in "".join(_CLASS.findall(text[: equal.start()])[-1:]).lower()
+        place = lines[text.count("\n", 0, equal.start())].place
+        yield Suspicion(f"{place} calls everything equal", is_certain=not is_wildcard)
+
+
+def _has_word(text: str, word: str) -> bool:
     return re.search(rf"(?<![\w$]){re.escape(word)}(?![\w$])", text) is not None
 
 
@@ -134,19 +140,16 @@ def _added(change: FileChange) -> Iterator[_Line]:
     old = set((change.old or b"").splitlines())
     raw = (change.new or b"").splitlines()
     mark = b"#" if change.path.endswith((".py", ".rb")) else b"//"
-    silent = _docstrings(change)
+    docstrings = _docstrings(change)
     for number, line in enumerate(raw, start=1):
         if line not in old and line.strip():
-            code = b"" if number in silent else without_comment(line, mark)
+            code = b"" if number in docstrings else without_comment(line, mark)
             yield _Line(f"{change.path}:{number}", line.decode("utf-8", "replace"), code.decode("utf-8", "replace"))
 
 
 def _docstrings(change: FileChange) -> set[int]:
     """The numbers of the lines of Python that are texts alone."""
-    try:
-        tree = ast.parse(change.new or b"") if change.path.endswith(".py") else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-             ] if tree else []  # fmt: skip
+    tree = parsed(change.new or b"") if change.path.endswith(".py") else None
+    texts = [node for node in ast.walk(tree or ast.Module([], []))
+             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]  # fmt: skip
     return {number for node in texts for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
