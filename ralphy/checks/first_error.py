@@ -105,8 +105,8 @@ def _nearest_place(lines: Sequence[str], at: int) -> tuple[str, int]:
 
 
 def _excerpt(lines: Sequence[str], place_at: int, at: int) -> list[str]:
-    shown = lines[max(min(at - _BEFORE, place_at), 0) : at + _AFTER]
-    return [line[:_MOST_OF_A_LINE] for line in shown if not _NOISE.match(line)]
+    around = lines[max(min(at - _BEFORE, place_at), 0) : at + _AFTER]
+    return [line[:_MOST_OF_A_LINE] for line in around if not _NOISE.match(line)]
 
 
 def _next(lines: Sequence[str], at: int) -> str:

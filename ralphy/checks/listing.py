@@ -68,10 +68,10 @@ def number_of_tests(evidence: Mapping[str, Any]) -> str:
     out = sum(int(after.get(name) or 0) for name in ("skipped", "xfailed"))
     proof = tests.get("red_first")
     red = int(proof.get("number") or 0) if isinstance(proof, Mapping) else 0
-    said = f"{number} test{'' if number == 1 else 's'}{', as before' if were == number else ''}"
-    said = said if were in (None, number) else f"{were} → {number} tests"
-    said += f" ({out} skipped)" if out else ""
-    return said + (f", {red} red first" if red else "")
+    text = f"{number} test{'' if number == 1 else 's'}{', as before' if were == number else ''}"
+    text = text if were in (None, number) else f"{were} → {number} tests"
+    text += f" ({out} skipped)" if out else ""
+    return text + (f", {red} red first" if red else "")
 
 
 def parse_junit(data: bytes) -> Listing | None:

@@ -173,11 +173,11 @@ def ran_none(argv: Sequence[str], code: int | None, output: str, listing: Listin
     if code not in (0, _NONE_RAN) or not (_SAYS_NONE_RAN.search(output) or (code and is_pytest)):
         return False
     has_run = listing is not None and listing.ran > 0
-    return not has_run and not failing_tests(output) and not tells_of_tests(output)
+    return not has_run and not failing_tests(output) and not counts_tests_that_ran(output)
 
 
-def tells_of_tests(output: str) -> bool:
-    """Does any summary of any runner in it count a test that ran, also one before the last?"""
+def counts_tests_that_ran(output: str) -> bool:
+    """Does a summary of some runner, also one before the last, count a test that ran?"""
     plain, ran = _plain(output), {PASSED, FAILED}
     return any(_counts(runner, [line]).keys() & ran for runner in RUNNERS for line in runner.summary.findall(plain))
 
@@ -187,13 +187,13 @@ def _plain(output: str) -> str:
 
 
 def _listing(runner: CheckRunner, output: str, lines: list[str]) -> Listing:
-    parts = Counter(map(named, _SUBTEST.findall(output))) if runner.name == "unittest" else Counter[str]()
+    parts = Counter(map(test_id, _SUBTEST.findall(output))) if runner.name == "unittest" else Counter[str]()
     counts = _counts(runner, lines, sum(parts.values()) - len(parts))
     tests: dict[str, str] = {}
     for outcome in OUTCOMES:
         pattern = runner.names.get(outcome)
         for name in pattern.findall(output) if pattern else ():
-            tests[named(name.strip())] = outcome
+            tests[test_id(name.strip())] = outcome
     tests |= dict.fromkeys(parts, FAILED)
     suites = {a or b for a, b, _ in _SUITE.findall(output)} if runner.name == "node --test" else set()
     for named_ones in ({name: tests[name] for name in tests if name not in suites}, tests):
@@ -202,13 +202,13 @@ def _listing(runner: CheckRunner, output: str, lines: list[str]) -> Listing:
     return Listing({}, dict(counts))
 
 
-def named(name: str) -> str:
+def test_id(name: str) -> str:
     """unittest's `test_a (tests.test_x.TestY.test_a)` as an id with a path; others as they are."""
-    found = re.fullmatch(r"(\w+) \((\w[\w.]*)\)", name)
-    if not found:
+    match = re.fullmatch(r"(\w+) \((\w[\w.]*)\)", name)
+    if not match:
         return name.replace("\0", "")
-    *module, owner = found[2].removesuffix(f".{found[1]}").split(".")
-    return f"{'/'.join(module)}.py::{owner}::{found[1]}" if module else name
+    *module, owner = match[2].removesuffix(f".{match[1]}").split(".")
+    return f"{'/'.join(module)}.py::{owner}::{match[1]}" if module else name
 
 
 def _counts(runner: CheckRunner, lines: list[str], twice: int = 0) -> Counter[str]:

@@ -1,6 +1,6 @@
 """The tests that stand in a file: their names and texts, and how many assertions there are.
 
-This tells whose tests are whose, and where one is made to fail. Whether one asks for anything is found by running it.
+They tell which tests are a story's own, and where one is made to fail. Whether one asserts anything, a run tells.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class WrittenTest:
         return self.name.rsplit(".", 1)[-1] if self.path.endswith(".py") else self.name
 
     @property
-    def shown(self) -> str:
+    def id(self) -> str:
+        """As pytest writes it."""
         return f"{self.path}::{self.name.replace('.', '::') if self.path.endswith('.py') else self.name}"
 
 
@@ -84,8 +85,8 @@ def tests_in(path: str, data: bytes) -> list[WrittenTest]:
 def heads(path: str, text: str) -> list[tuple[re.Match[str], int]]:
     """Where each test of a file begins, and where the next one does, in languages whose syntax is not read."""
     pattern = next((pattern for endings, pattern in _HEADS if path.endswith(endings)), None)
-    found = list(pattern.finditer(text)) if pattern else []
-    return list(zip(found, [*(head.start() for head in found[1:]), len(text)], strict=False))
+    begins = list(pattern.finditer(text)) if pattern else []
+    return list(zip(begins, [*(head.start() for head in begins[1:]), len(text)], strict=False))
 
 
 def has_tests_beside_code(path: str) -> bool:
@@ -95,8 +96,8 @@ def has_tests_beside_code(path: str) -> bool:
 
 def tests_beside_code(path: str, text: str) -> int:
     """Where the tests begin that stand beside a file's code, by convention at its end; its length if it has none."""
-    found = _RUST_TESTS.search(text) if has_tests_beside_code(path) else None
-    return found.start() if found else len(text)
+    begin = _RUST_TESTS.search(text) if has_tests_beside_code(path) else None
+    return begin.start() if begin else len(text)
 
 
 def assertions_in(path: str, data: bytes | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.kept.surroundings import around, could_hide_failures, untold
+from ralphy.testguard.kept.surroundings import around, could_hide_failures, unnamed_tests
 
 R, E, A = Kind.RUNNER, Kind.EDITED, None  # A: nothing is said, but the checks are asked
 NAMED = frozenset(["sh", "./check.sh", "tools/lint.py", "-m", "checks.all"])
@@ -67,4 +67,4 @@ def test_a_change_around_the_tests(path: str, old: str | None, new: str | None, 
     [("tests/prices.bats", True, Kind.REMOVED), ("tests/prices.bats", False, E), ("tests/data/bill.txt", True, E)],
 )
 def test_only_a_file_of_tests_that_is_gone_takes_tests_away(path: str, is_gone: bool, kind: Kind) -> None:
-    assert untold(path, is_gone=is_gone).kind is kind
+    assert unnamed_tests(path, is_gone=is_gone).kind is kind

@@ -11,7 +11,7 @@ from ralphy.engine.verify.baseline_records import listed, record_baseline, tests
 from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.surroundings import around, untold
+from ralphy.testguard.kept.surroundings import around, unnamed_tests
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
@@ -95,7 +95,7 @@ def _around(c: Case, *, is_listed: bool) -> Iterator[Finding]:
     places = [change.now for change in c.changes if change.now]
     for change in c.changes:
         if not is_listed and _is_untold(c, change) and not (change.now is None and change.was in places):
-            yield untold(change.name, is_gone=change.now is None)
+            yield unnamed_tests(change.name, is_gone=change.now is None)
         yield from around(change.name, change.old_text, change.new_text, c.command_words)
 
 

@@ -19,7 +19,7 @@ from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.kept.surroundings import could_hide_failures
 from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.spoil.spoiled_tests import deaf, spoiled
+from ralphy.testguard.spoil.spoiled_tests import passing_although_spoiled, spoiled
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 from ralphy.text.plain_text import as_utf8
@@ -54,7 +54,7 @@ def _hides_failures(c: Case, check: Check, result: CheckResult) -> list[Finding]
     spoiled_result = c.ask(tree, check, "probe")
     if spoiled_result is None:
         return [Finding(Kind.EDITED, f"check {check.name} comes to no end on tests that are made to fail")]
-    passing = deaf(result.listing, spoiled_result.listing, cases) if result.listing and spoiled_result.listing else []
+    passing = passing_although_spoiled(tests_of(result), tests_of(spoiled_result), cases)
     if passing:
         return [Finding(Kind.RUNNER, f"{test} passes although it is made to fail") for test in passing]
     hides = [Finding(Kind.RUNNER, f"check {check.name} passes although its tests are made to fail")]

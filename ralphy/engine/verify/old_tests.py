@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import FAILED, PASSED, SKIPPED, XFAILED, Listing
-from ralphy.checks.runner_output import failing_tests, named
+from ralphy.checks.runner_output import failing_tests, test_id
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.verify.baseline_records import listed, tests_of
@@ -156,7 +156,7 @@ class _OldTests:
         """The tests that failed, as the runner names them in its report, or else in what it prints."""
         if tests_of(result):
             return [test for test, outcome in tests_of(result).items() if outcome == FAILED]
-        return [*dict.fromkeys(map(named, failing_tests(result.output)))]
+        return [*dict.fromkeys(map(test_id, failing_tests(result.output)))]
 
     def _passed(self, test: str) -> bool:
         """Did a test pass before, or not run, as far as the check names its tests?"""
@@ -166,7 +166,7 @@ class _OldTests:
 
     def _may_change(self, test: str) -> bool:
         """May a test expect something else: by its name, or by the file that it is written in?"""
-        texts = [written.shown for written in self.edits.old if Key.of(test).means(written)]
+        texts = [written.id for written in self.edits.old if Key.of(test).means(written)]
         return any(may_go(one, self.c.story.changes) for one in (test, *texts))
 
     def _gone_tests(self, outcomes: Mapping[str, str]) -> Iterator[Finding]:
@@ -209,8 +209,8 @@ class _OldTests:
         """Tests that are written no more, where no check names any, in files that assert less."""
         for path in filter(self._asserts_less, self.edits.edited):
             for test in self.edits.gone(path):
-                if not may_go(test.shown, self.c.story.removes):
-                    yield Finding(Kind.REMOVED, test.shown)
+                if not may_go(test.id, self.c.story.removes):
+                    yield Finding(Kind.REMOVED, test.id)
 
     def _asserts_less(self, path: str) -> bool:
         was, now = self.c.assertions.get(as_utf8(path), (0, 0))
@@ -238,5 +238,5 @@ class _OldTests:
 
     def _may_all_change(self, path: str, changes: Sequence[str]) -> bool:
         rewritten = self.edits.rewritten(path)
-        is_named = bool(rewritten) and all(may_go(test.shown, changes) for test in rewritten)
+        is_named = bool(rewritten) and all(may_go(test.id, changes) for test in rewritten)
         return is_named or may_go(as_utf8(path), changes)

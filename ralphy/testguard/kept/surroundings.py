@@ -80,8 +80,8 @@ def is_run(path: str, named: Collection[str]) -> bool:
     return bool(_RUNNERS.search(path) or is_named)
 
 
-def untold(path: str, *, is_gone: bool) -> Finding:
-    """What a change of a file among the tests means where no check names its tests, and nobody reads its language."""
+def unnamed_tests(path: str, *, is_gone: bool) -> Finding:
+    """What a change of a file of tests means where no check names its tests, and its language is not read."""
     if is_gone and not _DATA.search(path):
         return Finding(Kind.REMOVED, f"{path} (a file of tests)")
     return Finding(Kind.EDITED, f"{path} (no check names its tests)")

@@ -1,5 +1,5 @@
 """Are the tests still all there? The names in the runner's reports, before and after, tell which vanished or were
-skipped, and of which fewer cases ran; where no name is told, the numbers do."""
+skipped, and of which fewer cases ran; where a runner names none, the numbers do."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def _times(listings: Listings) -> Counter[Key]:
 
 
 def _runs(listings: Listings) -> Counter[Key]:
-    return Counter(Key.of(test) for listing in listings.values() for test, told in listing.tests.items() if told in RAN)
+    return Counter(Key.of(test) for listing in listings.values() for test, outcome in listing.tests.items()
+                   if outcome in RAN)  # fmt: skip
 
 
 def may_go(test: str, removes: Iterable[str]) -> bool:

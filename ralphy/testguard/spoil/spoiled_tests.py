@@ -1,4 +1,4 @@
-"""Tests that are made to fail: one that passes all the same is heard by nobody.
+"""Tests that are made to fail: where one passes all the same, the runner does not hear failures.
 
 A failure is put at the beginning of each test's body. A hook that rewrites outcomes, a decorator or a recipe that
 swallows failures, an assertion that was replaced, a runner that ends early: all show in the same way.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ralphy.checks.listing import PASSED, Listing
+from ralphy.checks.listing import PASSED
 from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.test_files import FUNCTION, SCRIPT, Function, WrittenTest, heads, is_named_test, parsed
 
@@ -66,12 +66,14 @@ def spoiled(path: str, data: bytes) -> tuple[bytes, list[WrittenTest]]:
     return ast.unparse(ast.fix_missing_locations(tree)).encode(), [WrittenTest(path, name, "") for name in names]
 
 
-def deaf(now: Listing, told: Listing, cases: Sequence[WrittenTest]) -> list[str]:
-    """The tests that pass now, and that pass as well when they are made to fail."""
+def passing_although_spoiled(
+    now: Mapping[str, str], spoiled: Mapping[str, str], cases: Sequence[WrittenTest]
+) -> list[str]:
+    """The tests that pass now (name -> outcome), and that pass as well when they are made to fail (`cases`)."""
     names: dict[str, list[WrittenTest]] = {}
     for case in cases:
         names.setdefault(case.short, []).append(case)
-    return [test for test, outcome in now.tests.items() if outcome == PASSED == told.tests.get(test)
+    return [test for test, outcome in now.items() if outcome == PASSED == spoiled.get(test)
             and any(map(Key.of(test).means, names.get(Key.of(test).short, ())))]  # fmt: skip
 
 

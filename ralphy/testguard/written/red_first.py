@@ -67,8 +67,8 @@ def compared(
     """
     broken = {Key.of(test).path for test, outcome in without.items()
               if outcome == FAILED and Key.of(test).is_for_several}  # fmt: skip
-    told = {Key.of(test).path for test in without} - broken - {""}
-    missing = {test for test in there if test not in without and is_red and Key.of(test).path not in told}
+    ran = {Key.of(test).path for test in without} - broken - {""}
+    missing = {test for test in there if test not in without and is_red and Key.of(test).path not in ran}
     passing = [test for test, outcome in now.items() if outcome == PASSED]
     red = [test for test in passing if without.get(test) == FAILED or test in missing]
     green = [test for test in passing if without.get(test) == PASSED]
