@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ralphy.testguard.test_files import parsed
+
 DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".org", ".pdf")
 _DOCUMENT_NAMES = ("readme", "license", "licence", "copying", "notice", "authors", "changelog", "contributing")
 # Text by its ending, yet read by a program.
@@ -90,10 +92,8 @@ def _meaning(path: str, data: bytes) -> object:
     name = path[path.rfind("/") + 1 :].lower()
     ending = name[name.rfind(".") :] if "." in name else name
     if ending in _PYTHON:
-        try:
-            return data[:2] == b"#!" and data.splitlines()[0], ast.dump(ast.parse(data))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return data
+        tree = parsed(data)
+        return data if tree is None else (data[:2] == b"#!" and data.splitlines()[0], ast.dump(tree))
     mark = _MARKS.get(ending, b"")
     if mark == b"//" or ending == ".css":
         data = _without_blocks(data)

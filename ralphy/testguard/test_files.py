@@ -25,6 +25,7 @@ _HEADS = (
 _RUST_TESTS = re.compile(r"^#\[cfg\(test\)\]", re.M)
 _ASSERTING = ("assert", "expect", "verify", "check", "fail", "raises")
 _ASSERTIONS = ("assert", "expect(", "verify(", ".should", "t.Error", "t.Fatal", "t.Fail", "panic!")
+_MOST_LEVELS = 200  # of a syntax tree: unparse() takes three frames for each, of Python's 1000
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -47,11 +48,15 @@ class WrittenTest:
 
 
 def parsed(data: bytes) -> ast.Module | None:
-    """The syntax tree of Python source, or None."""
+    """The syntax tree of Python source; None if it has none, or one that is too deep for functions that walk it."""
     try:
-        return ast.parse(data)
+        tree = ast.parse(data)
     except _UNREADABLE:
         return None
+    level, depth = list[ast.AST]([tree]), 0
+    while level and depth < _MOST_LEVELS:
+        level, depth = [inner for node in level for inner in ast.iter_child_nodes(node)], depth + 1
+    return None if level else tree
 
 
 def last_name(node: ast.AST) -> str:

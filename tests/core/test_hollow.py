@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from ralphy.testguard.spoil.hollow import hollow, names_only
+from ralphy.testguard.spoil.hunks import hunks_of
+from ralphy.testguard.spoil.spoiled_tests import spoiled
+from ralphy.testguard.substance import FileChange, why_no_work
+from ralphy.testguard.test_files import assertions_in, tests_in
 
 CART = '''
 """A cart."""
@@ -248,3 +252,15 @@ def test_go_and_java_return_zeros() -> None:
     assert b"func Add(a, b int) (_ int) { if true { return }; return a * b }" in stubs.text
     assert b"func (c *Cart) Div(a, b int) (int, error) {\n\treturn a / b" in stubs.text
     assert b'func Two() (_ string) { if true { return };\n\treturn "2"' in stubs.text
+
+
+@pytest.mark.parametrize("deep", ["+".join(["'a'"] * 600), "a" + ".b" * 600, "f" + "()" * 600])
+def test_python_that_is_too_deep_to_be_walked_is_read_as_if_it_could_not_be_parsed(deep: str) -> None:
+    code = f"def test_a():\n    assert {deep}\n".encode()
+
+    assert tests_in("tests/test_a.py", code) == [] and assertions_in("tests/test_a.py", code) == 0
+    assert spoiled("tests/test_a.py", code) == (code, [])
+    assert hollow("a.py", code) is None
+    assert names_only("a.py", code, code + b"\n\ndef b():\n    return 1\n") is None
+    assert why_no_work([FileChange("a.py", code, code + b"\nb()\n")]) == ""
+    assert list(hunks_of(FileChange("a.py", code, code + b"\nb()\n"), b"@@ -2,0 +3,2 @@\n")) == []
