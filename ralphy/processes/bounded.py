@@ -1,4 +1,4 @@
-"""A small program that no supervisor holds: run to its end or a time limit, at which all of its session ends."""
+"""Runs a small program without a supervisor: to its end or a time limit, at which its whole session ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def run_bounded(
     argv: Sequence[str], *, cwd: Path | str, env: Mapping[str, str], timeout_s: float, stdin: bytes = b"",
     pass_fds: Sequence[int] = (), output: int = subprocess.PIPE,
 ) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
-    """Run it in a session of its own: without a terminal it can ask nobody.
+    """Run a program in a session of its own: without a terminal it cannot ask anybody.
 
-    Raises OSError if it cannot be started, and TimeoutExpired at the limit. Whatever is raised in here, Ctrl-C too,
-    kills the program and what it has started in its session.
+    Raises OSError if it cannot be started, and TimeoutExpired at the limit. Any exception, Ctrl-C included, kills the
+    program and what it has started in its session.
     """
     with subprocess.Popen(
         argv, cwd=cwd, env=env, start_new_session=True, pass_fds=pass_fds,

@@ -1,4 +1,4 @@
-"""What a program printed, kept within bounds."""
+"""Captures the output of a program, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def capture(
     *,
     should_stop: ShouldStop | None = None,
 ) -> tuple[Exit, bytes]:
-    """Run and return what was printed, stdout and stderr in one; of too much, some head and mostly tail."""
+    """Run a program; returns how it ended and its output, stdout and stderr in one, as an excerpt of `limit_bytes`."""
     excerpt = Excerpt(limit_bytes)
     return run_supervised(command, excerpt.add, should_stop=should_stop), excerpt.value()
 
@@ -35,9 +35,9 @@ class Excerpt:
 
     def add(self, data: bytes) -> None:
         self._total += len(data)
-        taken = data[: self._head_room - len(self._head)]
-        self._head += taken
-        self._tail += data[len(taken) :]
+        head = data[: self._head_room - len(self._head)]
+        self._head += head
+        self._tail += data[len(head) :]
         if len(self._tail) > 2 * self._limit:
             del self._tail[: -self._limit or None]
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from ralphy.errors import EnvironmentProblem
 
-FILTER_AT = 3  # the descriptor of a program to run that is behind stdin, stdout and stderr
-# Variables in the environment of what Ralphy starts: by their values its processes are found again.
+FILTER_AT = 3  # a descriptor of the program, after stdin, stdout and stderr
+# Variables in the environment of all that Ralphy starts: by their values it finds those processes again.
 RUN_MARKER = "RALPHY_RUN_ID"  # the run a process belongs to
 REPO_MARKER = "RALPHY_REPO"  # the repository whose runs it belongs to
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run. `env` is its whole environment, `stdin` all of its input; one with a `filter` reads that at
-    FILTER_AT."""
+    """A program to run. `env` is its whole environment, `stdin` all of its input; a `filter` can be read at the
+    descriptor FILTER_AT."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -28,8 +28,8 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How it ended. `returncode` is negative for a signal; `stopped` is why we ended it ("deadline", or what
-    `should_stop` said), None if it ended by itself."""
+    """How a program ended. `returncode` is negative for a signal; `stopped` is why Ralphy ended it ("deadline", or the
+    reason from `should_stop`), None if it ended by itself."""
 
     returncode: int | None
     stopped: str | None

@@ -16,33 +16,32 @@ from ralphy.files.git_places import root_around
 OUTSIDE = "install it outside; in a clone of Ralphy: pipx install . (or uv tool install .)"
 UNSET = "an agent could put modules there that your next Python runs: unset it for Ralphy"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
-# Lists of places from which a program, or the interpreter of one, loads code at its start.
+# Lists of paths from which a program, or its interpreter, loads code at its start.
 _LOADED = ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "PERL5LIB", "RUBYLIB", "NODE_PATH", "BASH_ENV")
 
 
 def own_path(path: str, root: str) -> str:
-    """PATH without the entries that are relative, or lie in the checkout at `root` by whatever name."""
+    """PATH without entries that are relative, or lie in the checkout at `root` under any name."""
     entries = (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))
     return os.pathsep.join(entry for entry in entries if not lies_in(entry, root))
 
 
 def own_environment(env: Mapping[str, str], root: str) -> dict[str, str]:
-    """The same environment with the PATH of Ralphy's own programs, and with nothing that makes them load what lies in
+    """The environment of Ralphy's own programs: with their PATH, and without paths from which they would load code of
     the checkout."""
-    loaded = {name: own_path(env[name], root) for name in _LOADED if env.get(name)}
-    kept = {name: value for name, value in env.items() if loaded.get(name, "x")}
-    return {**kept, **{name: value for name, value in loaded.items() if value},
-            "PATH": own_path(env.get("PATH", os.defpath), root)}  # fmt: skip
+    outside = {name: own_path(env[name], root) for name in _LOADED if env.get(name)}
+    path = own_path(env.get("PATH", os.defpath), root)
+    return {name: value for name, value in {**env, **outside, "PATH": path}.items() if value or name not in outside}
 
 
 def python_path_in(root: str, env: Mapping[str, str]) -> list[str]:
-    """The entries of PYTHONPATH that lie in the checkout: what is put there runs in every Python that starts."""
+    """The entries of PYTHONPATH that lie in the checkout: every Python that starts can run code from them."""
     entries = env.get("PYTHONPATH", "").split(os.pathsep)
     return [entry for entry in entries if os.path.isabs(entry) and (entry == root or lies_in(entry, root))]
 
 
 def leave_checkout() -> None:
-    """Import nothing of the checkout around the current folder from now on, unless this very Ralphy lies in there."""
+    """Import nothing from the checkout around the current folder from now on, unless this Ralphy lies in it."""
     try:
         root = root_around(os.curdir)
     except OSError:  # the current folder is gone
@@ -53,22 +52,22 @@ def leave_checkout() -> None:
 
 def find(name: str, env: Mapping[str, str], root: str = "") -> str | None:
     """The absolute path of a program outside of the checkout; None if there is none. Looked up once."""
-    return _found(name, env.get("PATH", os.defpath), root)
+    return _find(name, env.get("PATH", os.defpath), root)
 
 
 def with_usual_places(env: Mapping[str, str]) -> str:
-    """The PATH of an environment, and behind it the places where any system has its own tools."""
+    """The PATH of an environment, followed by the folders of the system's own tools."""
     return ":".join(filter(None, (env.get("PATH"), os.defpath)))
 
 
 def installed_in(root: str) -> list[str]:
-    """Where in the checkout this very Ralphy runs from (its environment, its code): agents can write there."""
+    """The folders in the checkout that this Ralphy runs from (its environment, its code): agents can write to them."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return [place for place in (sys.prefix, package) if lies_in(place, root)]
 
 
 @cache
-def _found(name: str, path: str, root: str) -> str | None:
+def _find(name: str, path: str, root: str) -> str | None:
     for folder in own_path(path, root).split(os.pathsep):
         place = os.path.join(folder, name)
         is_program = folder and os.path.isfile(place) and os.access(place, os.X_OK)
@@ -78,7 +77,7 @@ def _found(name: str, path: str, root: str) -> str | None:
 
 
 def lies_in(place: str, root: str) -> bool:
-    """Does a path lie in the checkout: as it is written, through links, or through another mount of it?"""
+    """Does a path lie in the checkout: literally, through links, or through another mount of it?"""
     if not root:
         return False
     names = (f"{place}/", f"{os.path.normpath(place)}/")
@@ -94,7 +93,7 @@ def lies_in(place: str, root: str) -> bool:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

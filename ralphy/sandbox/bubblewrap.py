@@ -1,11 +1,11 @@
 """The sandbox: bubblewrap's command line around a program, and whether it works here.
 
 Two kinds. The *open* one shows the machine read-only (`machine.py` has its list of mounts), with the network. The
-*closed* one shows a bare system, an empty home and a project; it has no network but a proxy.
-`ralphy/lanes/lane_sandbox.py` says what is shown of a repository in either.
+*closed* one shows a bare system, an empty home and a project; its only network is a proxy.
+`ralphy/lanes/lane_sandbox.py` has what either shows of a repository.
 
-Folders are bound, not files, wherever it can be: a file that is replaced from outside comes loose from its
-bind. A folder above a bind is bound to itself, so that it cannot be moved away with what is read-only in it.
+Folders are bound rather than files: a file that is replaced from outside comes loose from its bind. A folder above a
+bind is bound to itself, so that it cannot be moved away with what is read-only in it.
 """
 
 from __future__ import annotations
@@ -41,20 +41,16 @@ _UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"
 _SET = {"HOME": HOME, "IS_SANDBOX": "1", "GIT_OPTIONAL_LOCKS": "0"}
 _PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
 _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
-# Claude Code's settings and servers, Ralphy's settings and prompts: nobody is asked for them in a run.
+# Claude Code's settings and servers, Ralphy's settings and prompts: no run may change them.
 CONTROL = (".ralphy", ".claude", ".mcp.json")
-
-
-def _same(path: Path) -> Path:
-    return path
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """What stands before a command line: bubblewrap with its options, and what starts the program inside, if any.
+    """The words in front of a command line: bubblewrap with its options, and the program's `starter` inside, if any.
 
-    Commands are started in `root`, and so are those that name their program by a relative path. `last` are options
-    behind all binds; `filter` is the filter of system calls. `outside` says where a path lies that programs inside see.
+    Commands start in `root`, from which a relative path of their program leads as well. `last` are options after all
+    binds; `filter` is the filter of system calls. `outside` maps a path inside to the path outside.
     """
 
     prefix: tuple[str, ...]
@@ -62,21 +58,19 @@ class Sandbox:
     root: Path = Path("/")
     last: tuple[str, ...] = ()
     filter: bytes = b""
-    outside: Callable[[Path], Path] = _same
+    outside: Callable[[Path], Path] = Path
 
     def around(
         self, argv: Sequence[str], env: Mapping[str, str], shared: str = "", filter_at: int = FILTER_AT
     ) -> tuple[str, ...]:
-        """The command line inside. `shared` is a folder that the program may write to; the filter is to be readable at
-        `filter_at`.
-
-        NotStarted for a program that is not there.
+        """The command line of a program inside. It may write to the folder `shared`, and the filter must be readable at
+        the descriptor `filter_at`. Raises NotStarted for a program that does not exist.
         """
         return self.enclosed((str(self._program(argv[0], env)), *argv[1:]), shared, filter_at)
 
     def _program(self, name: str, env: Mapping[str, str]) -> Path:
         places = [self.root] if "/" in name else [self.root / at for at in _path(env)]
-        for place in places:  # what lies in the tree is looked at by its name alone: a link may lead anywhere
+        for place in places:  # in the tree only the name counts: a link may lead anywhere
             at = Path(os.path.normpath(place / name))
             source = self.outside(at)
             if os.path.lexists(source) if source != at else program_at(str(at), self.root, {}):
@@ -84,7 +78,7 @@ class Sandbox:
         raise NotStarted(f"{name} cannot be started: not found", hint="is it installed, executable, and on PATH?")
 
     def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
-        """The command line inside, its program named as it is found there."""
+        """The command line of a program whose path inside is known."""
         bind = ("--bind", shared, shared) if shared else ()
         filtered = ("--seccomp", str(filter_at)) if self.filter else ()
         return (*self.prefix, *bind, *self.last, *filtered, "--", *self.starter, *argv)
@@ -97,7 +91,7 @@ def _path(env: Mapping[str, str]) -> list[str]:
 def command_inside(
     sandbox: Sandbox | None, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadline_s: float, shared: str = ""
 ) -> Command:
-    """A program inside its walls, if there are any; `shared` is a folder that it may write to."""
+    """The command of a program in a sandbox, if there is one; it may write to the folder `shared`."""
     if sandbox is None:
         return Command(tuple(argv), str(cwd), env, deadline_s)
     return Command(sandbox.around(argv, env, shared), str(cwd), env, deadline_s, filter=sandbox.filter)
@@ -111,7 +105,7 @@ def run_inside(
     timeout_s: float | None = None,
     cwd: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in the sandbox without supervision, to see whether it starts there."""
+    """Run a program in the sandbox without supervision, to learn whether it starts there."""
     with sealed(sandbox.filter) as descriptor:
         return subprocess.run(
             sandbox.around(argv, env, filter_at=descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
@@ -121,10 +115,10 @@ def run_inside(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a closed sandbox shows beside the system and the project. What lies in a `writable` path goes with it, for a
-    link there may be an agent's. `links` are names for programs in it;
-    `proxy` is the folder of its socket, None for no network; `settings`, if any, is a file and where it is shown below
-    the home: the agent's own settings."""
+    """What a closed sandbox shows beside the system and the project. A path in a `writable` one has no mount of its
+    own, for a link there may be an agent's. `links` are (link, target) for programs; `proxy` is the folder of the
+    proxy's socket, None for no network; `settings` are the file of the agent's own settings and its path in the home.
+    """
 
     readable: tuple[Path, ...]
     writable: tuple[Path, ...]
@@ -134,50 +128,46 @@ class View:
 
 
 def interpreter() -> str:
-    """The Python that scripts beside Ralphy run in: the real one, which needs no environment of ours."""
+    """The Python that runs scripts beside Ralphy: the real one, which needs no virtual environment."""
     return os.path.realpath(sys.executable)
 
 
 def program_at(name: str, root: Path, env: Mapping[str, str]) -> Path | None:
     """The file that is executed for this word of a command line in `root`; None if there is none."""
     places = env.get("PATH", os.defpath).split(os.pathsep)
-    found = shutil.which(root / name if "/" in name else name, path=os.pathsep.join(str(root / at) for at in places))
-    return Path(found).absolute() if found else None
+    program = shutil.which(root / name if "/" in name else name, path=os.pathsep.join(str(root / at) for at in places))
+    return Path(program).absolute() if program else None
 
 
 def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
-    """Where bubblewrap is; not in the checkout at `root`. It exists for Linux alone."""
+    """The path of bubblewrap, outside of the checkout at `root`; None if there is none, as on any system but Linux."""
     return program_paths.find(program_paths.BWRAP, env, str(root or "")) if sys.platform == "linux" else None
 
 
 def why_not_found() -> tuple[str, str]:
-    """(why there is no bubblewrap, what to do about it), where `find` finds none."""
+    """(why `find` finds no bubblewrap, what to do about it)."""
     elsewhere = ("bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)")
     return ("bubblewrap is not installed", INSTALL) if sys.platform == "linux" else elsewhere
 
 
 def bare_sandbox(program: str) -> Sandbox:
-    """The machine, read-only, in a process table of its own: what must work for any of them."""
+    """The machine, read-only, with a process table of its own: if this does not work, no sandbox does."""
     return Sandbox((program, *_HOLD, "--ro-bind", "/", "/", *own_devices()))
 
 
 def open_around(
     program: str, root: Path, machine: Machine, mounts: Mounts, project: Sequence[str], last: Sequence[str] = ()
 ) -> Sandbox:
-    """The machine around a project at `root`: `mounts` are what is seen of it, `project` the options that show that.
-
-    `last` are options behind all other binds.
-    """
+    """The open sandbox for a project at `root`: `mounts` of the machine, `project` the options that show the project,
+    `last` options after all other binds."""
     unset = (word for variable in machine.unset() for word in ("--unsetenv", variable))
     return Sandbox((program, *_HOLD, *options(mounts), *unset, *project, "--chdir", str(root)), (), root,
                    (*last, "--remount-ro", "/dev"), call_filter(root, is_closed=False))  # fmt: skip
 
 
 def closed_around(program: str, root: Path, view: View, project: Sequence[str], last: Sequence[str] = ()) -> Sandbox:
-    """A bare system and an empty home around a project at `root`: `project` are the options that show it.
-
-    `last` are options behind all other binds.
-    """
+    """The closed sandbox for a project at `root`: a bare system and an empty home, `project` the options that show the
+    project, `last` options after all other binds."""
     proxy = ("--ro-bind", str(view.proxy), _PROXY_AT) if view.proxy else ()
     return Sandbox(
         (program, *_HOLD, *_CLOSED, *_own_names(program), *_system(), *_surroundings(view), *project, *proxy,
@@ -188,17 +178,17 @@ def closed_around(program: str, root: Path, view: View, project: Sequence[str], 
 
 
 def call_filter(root: Path, *, is_closed: bool) -> bytes:
-    """The filter of system calls. Where the folders of a repository pass their group on, copies may carry that bit."""
+    """The filter of system calls. Where the folders of a repository pass their group on, copies may have that bit."""
     is_shared = bool(root.stat().st_mode & stat.S_ISGID)
     return syscall_filter(os.uname().machine, is_closed=is_closed, allows_setgid=is_shared)
 
 
 def _own_names(program: str) -> Iterator[str]:
-    """Who the agent is inside: never root; and it makes no further namespace, where bubblewrap can forbid that."""
+    """The agent's user inside, never root; and no further namespaces, where bubblewrap can forbid them."""
     if os.geteuid() == 0:
         yield from ("--uid", "1000", "--gid", "1000")
-    said = subprocess.run([program, "--help"], capture_output=True, timeout=_PROBE_S, check=False).stdout
-    if b"--disable-userns" in said:
+    usage = subprocess.run([program, "--help"], capture_output=True, timeout=_PROBE_S, check=False).stdout
+    if b"--disable-userns" in usage:
         yield "--disable-userns"
 
 
@@ -215,17 +205,17 @@ def _system() -> Iterator[str]:
 
 
 def _surroundings(view: View) -> Iterator[str]:
-    """Devices, room for passing files, the home, what was named to be seen; the order is bubblewrap's: later wins."""
+    """Devices, temporary folders, the home, what the view shows; a later option wins over an earlier one."""
     yield from (*own_devices(), "--size", _TMP_BYTES, "--tmpfs", "/tmp", "--size", _HOME_BYTES, "--tmpfs", HOME)  # noqa: S108
     for path in outside_of(view.writable, view.readable):
-        yield from _read_only(path)
+        yield from ("--ro-bind-try", str(path), str(path))
     for path in outside_of(view.writable, view.writable):
         yield from ("--bind-try", str(path), str(path))
     for name, target in view.links:
         yield from ("--symlink", str(target), str(name))
     if view.settings:
-        file, shown_at = view.settings
-        yield from ("--ro-bind", str(file), f"{HOME}/{shown_at}")
+        file, inside = view.settings
+        yield from ("--ro-bind", str(file), f"{HOME}/{inside}")
     for variable in _UNSET:
         yield from ("--unsetenv", variable)
     for variable, value in {**_SET, **(_PROXY if view.proxy else {})}.items():
@@ -239,16 +229,12 @@ def _starter(view: View) -> tuple[str, ...]:
 
 
 def why_not(sandbox: Sandbox) -> tuple[str, str]:
-    """(why it does not work here, what to do about it); ("", "") if it works."""
+    """(why a sandbox does not work here, what to do about it); ("", "") if it works."""
     try:
         tried = run_inside(sandbox, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap cannot be started: {error}", INSTALL
     if not tried.returncode:
         return "", ""
-    said = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"bubblewrap does not work here: {said[-1][:300] if said else f'exit {tried.returncode}'}", ALLOW
-
-
-def _read_only(path: Path) -> Iterator[str]:
-    yield from ("--ro-bind-try", str(path), str(path))
+    lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"bubblewrap does not work here: {lines[-1][:300] if lines else f'exit {tried.returncode}'}", ALLOW

@@ -1,7 +1,7 @@
-"""Inside a sandbox without network: hand on what comes to a loopback port to the proxy outside, then be the program.
+"""Inside a sandbox without network: forward a loopback port to the proxy outside, and become the program.
 
 A script of its own, run as `python -I -S forward.py SOCKET PORT -- PROGRAM...`. The port listens before the program
-starts; a grandchild serves it, so that the program has no child that it does not know. It ends with the sandbox.
+starts. A grandchild serves it, so that the program has no unknown child, until the sandbox ends.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def serve(listener: socket.socket, path: str) -> None:
-    """Hand on every connection, in threads, until the sandbox ends."""
+    """Forward every connection, in threads, until the sandbox ends."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     while True:
         near, _ = listener.accept()
-        threading.Thread(target=hand_on, args=(near, path), daemon=True).start()
+        threading.Thread(target=forward, args=(near, path), daemon=True).start()
 
 
-def hand_on(near: socket.socket, path: str) -> None:
+def forward(near: socket.socket, path: str) -> None:
     far = socket.socket(socket.AF_UNIX)
     try:
         far.connect(path)

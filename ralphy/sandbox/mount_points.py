@@ -1,4 +1,4 @@
-"""Mount points that bubblewrap need not make: it follows links while it does, and an agent may have left some."""
+"""Makes mount points before bubblewrap does: it would follow links, and an agent may have left some."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def make_mount_point(top: Path, inner: PurePath, *, is_file: bool = False, may_replace: bool = False) -> None:
-    """Have a folder (or an empty file) at a path below `top`; what is there and fits stays.
+    """Make a folder (or an empty file) at a path below `top`, unless it exists.
 
-    EnvironmentProblem if something else is in the way; with `may_replace` it is removed.
+    If something else is in the way, it is removed with `may_replace`; else raises EnvironmentProblem.
     """
     at, fd = top, os.open(top, _FOLDER)
     try:
         for number, name in enumerate(inner.parts, 1):
             wants_file = is_file and number == len(inner.parts)
             at /= name
-            _have(fd, at, wants_file=wants_file, may_replace=may_replace)
+            _make(fd, at, wants_file=wants_file, may_replace=may_replace)
             if wants_file:
                 return
             opened = os.open(name, _FOLDER, dir_fd=fd)
@@ -32,7 +32,7 @@ def make_mount_point(top: Path, inner: PurePath, *, is_file: bool = False, may_r
         os.close(fd)
 
 
-def _have(parent: int, at: Path, *, wants_file: bool, may_replace: bool) -> None:
+def _make(parent: int, at: Path, *, wants_file: bool, may_replace: bool) -> None:
     fits = stat.S_ISREG if wants_file else stat.S_ISDIR
     try:
         if fits(os.stat(at.name, dir_fd=parent, follow_symlinks=False).st_mode):

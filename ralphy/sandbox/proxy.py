@@ -1,7 +1,7 @@
-"""The way out of a closed sandbox: a proxy on a Unix socket that knows a few hosts and refuses all others.
+"""The way out of a closed sandbox: an HTTP proxy on a Unix socket that allows a few hosts and refuses all others.
 
-It speaks what clients speak to an HTTP proxy: CONNECT for https, absolute addresses for http. A connection leads to
-the one host that it was opened for, whatever is sent through it later.
+It takes CONNECT for https, and absolute addresses for http. A connection leads to the one host that it was opened for,
+whatever is sent through it later.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Host = tuple[str, int]
 
 
 def host_of(text: str) -> Host:
-    """`name` or `name:port` as a host."""
+    """The (name, port) in `name` or `name:port`; the port is 443 by default."""
     name, colon, number = text.rpartition(":")
     return (name.lower(), int(number)) if colon and number.isdigit() else (text.lower(), 443)
 
 
 class AllowProxy:
-    """Serves in threads of this process until it is closed; `folder` is what the sandbox binds; `owner` is the
-    checkout's token."""
+    """Serves in threads of this process until it is closed; the sandbox binds `folder`; `owner` is the checkout's
+    token."""
 
     def __init__(self, hosts: Collection[Host], owner: str) -> None:
         self.hosts = frozenset(hosts)
@@ -101,7 +101,7 @@ class AllowProxy:
 
 
 def _head_of(near: socket.socket) -> bytes:
-    """All that came up to the end of the request's head."""
+    """The data up to the end of the request's head, and what came with it."""
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES:
         data = near.recv(1 << 16)
@@ -112,13 +112,13 @@ def _head_of(near: socket.socket) -> bytes:
 
 
 def _wanted(head: bytes) -> tuple[Host, bytes]:
-    """(the host that a request is for, what is to be sent on to it); nothing is sent on of a CONNECT."""
-    if found := _CONNECT.match(head):
-        return (found[1].decode("ascii", "replace").lower(), int(found[2])), b""
-    if found := _ABSOLUTE.match(head):
-        line = b"%s %s %s\r\n" % (found[1], found[4] if found[4].startswith(b"/") else b"/" + found[4], found[5])
-        host = (found[2].decode("ascii", "replace").lower(), int(found[3] or 80))
-        return host, line + head[found.end() :]
+    """(the host of a request, the data to send to it): for CONNECT there is none."""
+    if match := _CONNECT.match(head):
+        return (match[1].decode("ascii", "replace").lower(), int(match[2])), b""
+    if match := _ABSOLUTE.match(head):
+        line = b"%s %s %s\r\n" % (match[1], match[4] if match[4].startswith(b"/") else b"/" + match[4], match[5])
+        host = (match[2].decode("ascii", "replace").lower(), int(match[3] or 80))
+        return host, line + head[match.end() :]
     return ("", 0), b""
 
 

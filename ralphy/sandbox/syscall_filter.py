@@ -1,11 +1,11 @@
 """The filter of system calls inside a sandbox, as a BPF program for seccomp.
 
-Everywhere: no setuid file can be made, since it would work outside for any user of the machine. In the closed sandbox
-besides: no socket family but those of ordinary programs (AF_VSOCK is not confined by a network namespace), and no
-kernel keyrings, which belong to the user and not to a namespace.
+No setuid file can be made, since any user of the machine could run it. In the closed sandbox, only the socket families
+of ordinary programs exist (a network namespace does not confine AF_VSOCK), and no kernel keyrings, which belong to the
+user and not to a namespace.
 
-What cannot be read from registers (openat2's structure, io_uring's queues, socketcall's array) is answered with "not
-implemented", upon which programs take the older call.
+Calls whose arguments are not in registers (openat2's structure, io_uring's queues, socketcall's array) fail with "not
+implemented", upon which programs use the older call.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def syscall_filter(machine: str, *, is_closed: bool, allows_setgid: bool = False
 
 
 def _block(abi: Abi, bits: int, *, is_closed: bool) -> Iterator[Step]:
-    """What is said to each call of one interface."""
+    """The steps for the calls of one interface."""
     yield (_LOAD, 0, 0, _NUMBER_AT)
     if abi.limit:
         yield from ((_IF_AT_LEAST, 0, 1, abi.limit), _refuse(_ENOSYS))
