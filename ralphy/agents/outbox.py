@@ -1,4 +1,4 @@
-"""The folder in which one run hands in its documents, known by its descriptor: whatever its name leads to by then."""
+"""The folder for the documents of one run. It is opened before the run: the agent cannot replace the descriptor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ralphy.files.read import read_regular
 
 
 class Outbox:
-    """An outbox that was opened while no agent was alive. One that is not there, or is a link, is empty."""
+    """An outbox, to be opened while no agent is alive. A missing one, or a link, is empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,7 +23,7 @@ class Outbox:
 
     @classmethod
     def made(cls, path: Path) -> Outbox:
-        """A new one, for a run that begins."""
+        """Make a new outbox, for a run that begins."""
         path.mkdir(exist_ok=True)
         return cls(path)
 
@@ -31,5 +31,5 @@ class Outbox:
         return str(self.path)
 
     def read(self, name: str, most: int) -> bytes | None:
-        """A file that was handed in; None if it is not there, or is not a regular file of a sensible size."""
+        """The content of a file; None unless it is a regular file of at most `most` bytes."""
         return read_regular(Path(name), most, self._descriptor) if self._descriptor >= 0 else None

@@ -1,6 +1,6 @@
-"""All that Ralphy knows of a kind of agent; `ralphy.agents.presets` has one for each name that `agent.preset` takes.
+"""All that Ralphy knows of a kind of agent; `ralphy.agents.presets` has the one of each name in `agent.preset`.
 
-It is read with the settings, before it is known whether any agent runs: import what is heavy inside its functions.
+Every command reads it with the settings, even if no agent runs: import what is heavy inside of functions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ INSTALL = "put it on PATH, or set agent.command"
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The settings of a run, in which an agent's own program is told what to refuse.
+    """How to write the settings of a run, by which an agent's own program refuses some calls.
 
-    `write` makes the file that a request carries, of a folder, a name, and the files and folders that may not be
-    edited; `settings_at` is where the agent's program looks for a person's own settings, below its home.
+    `write` makes the settings file for a request, from a folder, a name, and the files and folders that may not be
+    edited; `settings_at` is the path of a person's own settings, below the home.
     """
 
     write: Callable[[Path, str, Iterable[Path]], Path]
@@ -35,10 +35,10 @@ class RunSettings:
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """Where an agent's program keeps its things: a folder of the home, or the one that a variable names.
+    """The folder of an agent's program: `name` in the home, or the value of `variable`.
 
-    `state` are the names in it that change with each session; the rest is a person's settings. Of the state, the file
-    `login` is shared with the agent, and the sessions in the folder that `sessions` names for a working folder.
+    `state` are the entries that change with each session; the rest are a person's settings. Of the state, the agent
+    shares the file `login`, and the folder that `sessions` returns for a working folder.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Preset:
     command: tuple[str, ...]  # the program, where `agent.command` names none
     make: Callable[[tuple[str, ...], Conditions], Agent]  # what runs a command under these conditions
     log: Callable[[], Log]  # what reads its output
-    models: re.Pattern[str]  # names of models that it takes; any other is replaced with the setting's default,
-    model: str = ""  # or with this one, where that is none either
+    models: re.Pattern[str]  # names of its models; any other is replaced with the setting's default,
+    model: str = ""  # or with this one, if the default is unknown as well
     variables: Variables = field(default_factory=Variables)
     settings: RunSettings | None = None
     folder: OwnFolder | None = None
-    keys: tuple[str, ...] = ()  # variables, one of which `strict` asks for where the program is the preset's own
+    keys: tuple[str, ...] = ()  # variables, one of which `strict` requires if the program is the preset's own
     login: str = ""  # how to get a key
-    asks_login: tuple[str, ...] = ()  # arguments with which the program says, for nothing, whether it is logged in
-    address: str = ""  # the variable that leads to another API
+    asks_login: tuple[str, ...] = ()  # arguments with which the program tells, at no cost, whether it is logged in
+    address: str = ""  # the variable with the address of another API
     hosts: tuple[str, ...] = ()  # the default of `safety.network`
-    memory: str = ""  # the repository's file for agents, where the program is started so that it does not read it
+    memory: str = ""  # the repository's file for agents, if the program as started does not read it by itself
     install: str = INSTALL  # how to get the program

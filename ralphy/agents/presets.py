@@ -1,4 +1,4 @@
-"""The agents that `agent.preset` can name: a row for each kind."""
+"""The kinds of agents that `agent.preset` can name."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_of(name: object) -> Preset:
-    """The preset of that name; Claude Code's for a name that is not known (any more)."""
+    """The preset of that name; Claude Code's for an unknown name."""
     return PRESETS.get(str(name), CLAUDE)

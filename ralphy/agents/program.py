@@ -1,4 +1,4 @@
-"""What all agents' programs have in common: what stands around them, and the files of a run."""
+"""What the programs of all agents have in common: the conditions and the files of a run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ STARTUP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What stands around an agent: when it is stopped, what it may take, and its walls.
+    """The conditions of an agent's runs: when they are stopped, their limits, its sandbox.
 
-    It has `startup_s` until it begins to work, and `exit_grace_s` to live on after its result. Without `thresholds`
-    no watchdog looks on. `should_stop` is asked about four times a second while it runs; a reason that it gives ends
-    the run.
+    The agent has `startup_s` to begin its work, and `exit_grace_s` to exit after its result. Without `thresholds` there
+    is no watchdog. `should_stop` is asked about four times a second; a reason that it returns ends the run.
     """
 
     startup_s: float = STARTUP_S
@@ -37,8 +36,8 @@ class Conditions:
 
 
 class RunFiles:
-    """What a run leaves in its folder: `prompt.md`, `stream.ndjson` as it was printed, `stderr.log`.
-    Raises EnvironmentProblem where they cannot be written."""
+    """The files of a run in its folder: `prompt.md`, `stream.ndjson` as it was printed, `stderr.log`. Raises
+    EnvironmentProblem if they cannot be written."""
 
     def __init__(self, request: AgentRequest) -> None:
         folder = Path(request.run_dir)
@@ -51,17 +50,16 @@ class RunFiles:
             raise refusal(error, "cannot be written", request.run_dir) from error
         self.prompt = folder / "prompt.md"
 
-    def keep_prompt(self, prompt: bytes) -> None:
-        """Keep a copy of the prompt for people. It is not the agent's input, which could be written to by its
-        descriptor."""
+    def save_prompt(self, prompt: bytes) -> None:
+        """Save a copy of the prompt for people. The agent does not read it: by its descriptor, it could write to it."""
         try:
             _write_private(self.prompt, prompt)
         except OSError as error:
             raise refusal(error, "cannot be written", str(self.prompt)) from error
 
     def close(self, last: bytes = b"", lost: int = 0) -> None:
-        """A stream that was cut says how many bytes are missing (`lost` are those that never came to it), and ends with
-        the line `last`."""
+        """A stream that was cut ends with the number of bytes left out (with `lost`, which it never got), and with the
+        line `last`."""
         self.stream.left_out += lost
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + last)

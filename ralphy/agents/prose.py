@@ -1,11 +1,11 @@
-"""What a last message without an exit signal says of the work: signs that it is done, and words of unfinished work."""
+"""What the words of a message say about the work: signs that it is done, words of unfinished work, a question."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# Kind -> words; a kind counts once. What a report says in its fields has the same kinds.
+# Kind -> words; a kind counts once. Fields of a report have the same kinds.
 _SIGNS = {
     "done": r"done|finished|completed?",
     "implemented": r"implemented",
@@ -37,7 +37,7 @@ def signs_of(text: str) -> list[str]:
 def unfinished_words(text: str) -> list[str]:
     """The words that speak of work to be done; "nothing is left" does not."""
     plain = _NOTHING_LEFT.sub("", text[-_MOST_READ:].replace("\u2019", "'"))
-    return list(dict.fromkeys(found.group().lower() for found in _UNFINISHED.finditer(plain)))
+    return list(dict.fromkeys(match[0].lower() for match in _UNFINISHED.finditer(plain)))
 
 
 def closing_question(lines: Sequence[str]) -> str:

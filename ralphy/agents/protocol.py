@@ -1,7 +1,7 @@
 """What goes to an agent and what comes back, whatever program the agent is.
 
-The protocol is small: a request goes out, events come in, a result ends it. The result says what
-*happened* (structure only, never prose); what the agent *claims* is read by `ralphy.agents.status_report`.
+A request goes out, activities come in, a result ends it. The result says what *happened* (from structure, never from
+prose); `ralphy.agents.status_report` reads what the agent *claims*.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ralphy.agents.usage_windows import Window
 
 
 class Outcome(Enum):
-    """How an agent run or an attempt ended; `costs_an_attempt` says which endings are the agent's to answer for.
+    """How an agent run or an attempt ended; one `costs_an_attempt` if the agent is to blame.
 
-    CONFLICTED is work that does not go with what another one landed meanwhile.
-    DIED is the death of Ralphy or of the machine while the agent worked, CRASHED the agent's own.
+    CONFLICTED is work that conflicts with a story that landed meanwhile. DIED means that Ralphy or the machine died
+    while the agent worked, CRASHED that the agent did.
     """
 
     SUCCEEDED = "succeeded"
@@ -54,11 +54,11 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """What the provider says of its limit. Only `status` decides (allowed, allowed_warning, rejected); `resets_at`
+    """The provider's report on a usage limit. Only `status` decides (allowed, allowed_warning, rejected); `resets_at`
     is epoch seconds; `kind` five_hour, seven_day and the like; `utilization` 0 to 1.
 
-    `is_paid_for` says that paid credits take over where the limit is reached, so that the run goes on. `windows` are
-    all that the provider told of, where it told of several.
+    `is_paid_for` means that paid credits replace the limit, so that the run goes on. `windows` are all that the
+    provider listed, if it did.
     """
 
     status: str
@@ -73,9 +73,9 @@ class RateLimit:
 class AgentRequest:
     """One fresh invocation. Paths are absolute; `deadline_s` is monotonic seconds from the start.
 
-    `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment.
-    `settings` names a file of settings that the repository cannot switch off, `outbox` the folder to hand in to.
-    With `keeps_no_session` nothing of the conversation stays in the agent's own files.
+    `run_dir` receives `prompt.md`, `stream.ndjson` and `stderr.log`. `env` is the whole environment. `settings` is a
+    file of settings that the repository cannot switch off, `outbox` the folder for the agent's documents. With
+    `keeps_no_session` nothing of the conversation stays in the agent's own files.
     """
 
     run: str
@@ -95,9 +95,9 @@ class AgentRequest:
 @dataclass(frozen=True, slots=True)
 class AgentResult:
     """`text` is the agent's last message; `retry_at` is epoch seconds, for LIMITED; `limit` is the provider's last
-    word on it. `trigger` is what stopped a run that Ralphy stopped, `warnings` how many the watchdog gave, `denials`
-    the tools of the calls that were refused, `over_budget` that the program ended it at the dollars that it was given.
-    `background` names the work that was still open in the background when the run ended ("" if none was)."""
+    report. `trigger` is the reason if Ralphy stopped the run, `warnings` the number of the watchdog's, `denials` the
+    tools of refused calls; `over_budget` means that the program ended the run at its limit in dollars. `background`
+    names the background tasks that were open when the run ended ("" if none was)."""
 
     outcome: Outcome
     text: str = ""
@@ -117,7 +117,7 @@ class AgentResult:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Something worth showing while an agent works: kind is reading, writing, running, thinking, text, …"""
+    """A thing that an agent does, for display: `kind` is reading, writing, running, thinking, text, …"""
 
     kind: str
     text: str
@@ -126,10 +126,10 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a run may do before a watchdog warns (`circuit_breaker` of the settings); warning number `warnings` ends it.
+    """When a watchdog warns (`circuit_breaker` of the settings); warning number `warnings` ends the run.
 
-    `silence_s` is without any output, `tool_silence_s` the same while a tool works, or `tool_timeout_s` if that is
-    known and longer; `stagnation_s` is without progress.
+    `silence_s` is the time without output, `tool_silence_s` the same while a tool works, unless `tool_timeout_s` is
+    known and longer; `stagnation_s` is the time without progress.
     """
 
     silence_s: float
@@ -142,8 +142,8 @@ class Thresholds:
 
 
 class Log(Protocol):
-    """Reads what a run printed (`stream.ndjson`), while it works or long after: for `ralphy logs`, and for the cost of
-    a run whose end nobody saw. No input of any kind raises."""
+    """Reads the output of a run (`stream.ndjson`), during the run or later: for `ralphy logs`, and for the cost of a
+    run that died with Ralphy. No input of any kind raises."""
 
     @property
     def cost_usd(self) -> float: ...
@@ -155,19 +155,19 @@ class Log(Protocol):
     def tokens(self) -> Tokens: ...
 
     def read(self, line: bytes) -> Activity | None:
-        """Add a line; what to show of it."""
+        """Add a line; returns what to show of it."""
         ...
 
 
 class Agent(Protocol):
-    """A program that does one piece of work in a folder; `ralphy.agents.presets` makes the one of a preset."""
+    """A program that does one piece of work in a folder; a `Preset` makes it."""
 
     def prepared(
         self, request: AgentRequest, on_activity: Callable[[Activity], None]
     ) -> Callable[[str], AgentResult]:  # fmt: skip
-        """Get everything ready; gives what runs the agent, once, with a prompt, to its end, its deadline or a stop.
+        """Prepare a run; returns a function that runs the agent once, with a prompt, to its end, deadline or a stop.
 
-        Until that is called nothing of the agent runs: the run is noted in between. Trouble with the work is an
-        outcome; EnvironmentProblem is raised for trouble with the machine.
+        Nothing of the agent runs before that is called, so that the run can be noted in between. Trouble with the work
+        is an outcome; EnvironmentProblem is raised for trouble with the machine.
         """
         ...

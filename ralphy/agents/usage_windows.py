@@ -1,4 +1,4 @@
-"""The provider's usage windows (five hours, seven days): what is used of each, and which are worth a warning."""
+"""The provider's usage windows (five hours, seven days): how much of each is used, and which deserve a warning."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from ralphy.text.json_coerce import mapping_of, moment_of, number_of, text_of
 from ralphy.text.plain_text import without_controls
 
-WORTH_A_WARNING = 0.75  # used of a window, where the provider names no threshold of its own
+WORTH_A_WARNING = 0.75  # the used share of a window, unless the provider has a threshold of its own
 _MOST = 8
 _NAME_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`used` is 0 to 1, `resets_at` epoch seconds, None if unknown; `is_warned` that the provider warns of this one."""
+    """`used` is 0 to 1, `resets_at` epoch seconds, None if unknown; `is_warned` means that the provider warns."""
 
     kind: str
     used: float | None
@@ -29,7 +29,7 @@ class Window:
 
 
 def read_windows(info: Mapping[str, Any]) -> tuple[Window, ...]:
-    """The windows that a `rate_limit_info` lists; those without a number are left out."""
+    """The windows in a `rate_limit_info`, without those that have no number."""
     listed = [(str(kind), mapping_of(value)) for kind, value in mapping_of(info.get("unifiedWindows")).items()]
     return tuple(
         Window(
@@ -46,7 +46,7 @@ def read_windows(info: Mapping[str, Any]) -> tuple[Window, ...]:
 def noted_windows(limit: Mapping[str, Any], now: float) -> Iterator[Window]:
     """The windows of the journal's `limit` that have not been reset since.
 
-    Older versions of Claude Code name the one that they warn of, and no list.
+    Older versions of Claude Code give only the window that they warn of, no list.
     """
     listed = limit.get("windows")
     rows = [mapping_of(row) for row in listed] if isinstance(listed, list | tuple) else []

@@ -17,7 +17,7 @@ PREFIXES = ("LC_", "XDG_", "RALPHY_")
 class Variables:
     """The variables of one kind of agent, beside those of the system.
 
-    `passed` reach it if a person has set them; `fixed` are set for every run, over whatever a person has set.
+    `passed` are passed on if a person has set them; `fixed` are set for every run, whatever a person has set.
     """
 
     passed: frozenset[str] = frozenset()

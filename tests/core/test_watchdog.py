@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.agents.claude.loop_detection import said_key
+from ralphy.agents.claude.loop_detection import output_key
 from ralphy.agents.claude.stream import Transcript, parse
 from ralphy.agents.claude.watchdog import Trigger, Warned, Watchdog
 from ralphy.config.values import WatchdogLimits
@@ -409,4 +409,4 @@ def test_every_run_that_falls_silent_ends_within_its_three_limits(pauses: list[f
     ],
 )
 def test_what_differs_from_time_to_time_makes_no_other_error(one: str, other: str) -> None:
-    assert said_key(one) == said_key(other)
+    assert output_key(one) == output_key(other)

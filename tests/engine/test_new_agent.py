@@ -100,7 +100,7 @@ class Diary:
         bounds = Bounds(self.at.allowed)
 
         def go(prompt: str) -> AgentResult:
-            files.keep_prompt(prompt.encode())
+            files.save_prompt(prompt.encode())
             given = replace(command, stdin=prompt.encode())
             ended = run_supervised(given, hear, files.errors.add, should_stop=why_stop)
             files.close()

@@ -181,7 +181,7 @@ def test_what_comes_of_a_changed_stream_can_be_booked_and_read_again(
     outcome, detail, retry_at = classify(transcript, ExitFacts(1))
     result = AgentResult(outcome, cost_usd=transcript.cost_usd, cost_known=transcript.knows_its_cost,
                          tokens=transcript.tokens, limit=transcript.limit, denials=transcript.denials,
-                         background=transcript.background.shown)  # fmt: skip
+                         background=transcript.background.summary)  # fmt: skip
     journal, history = Journal(tmp_path_factory.mktemp("journal") / "journal.jsonl"), History("login")
     run = {"run": "r1", "feature": "login"}
     journal.append({"ev": "run", "step": "story", "story": "US-001", "at": AT, **run}, durable=False)

@@ -1,4 +1,4 @@
-"""What to show of an agent at work: one short line per thing it does."""
+"""Shows what an agent does: one short line for each thing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ralphy.agents.status_report import without_report
 from ralphy.text.json_coerce import mapping_of, text_of
 from ralphy.text.plain_text import without_controls
 
-SHOWN_CHARS = 200
+MAX_CHARS = 200
 TOOL_KINDS = {
     "Read": "reading",
     "Glob": "reading",
@@ -20,11 +20,11 @@ TOOL_KINDS = {
     "NotebookEdit": "writing",
     "Bash": "running",
 }
-SHOWN_INPUTS = ("file_path", "notebook_path", "command", "pattern", "description")
+SUBJECTS = ("file_path", "notebook_path", "command", "pattern", "description")
 
 
 def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity | None:
-    """What to show of one content block of an assistant's message."""
+    """The activity in one content block of an assistant's message."""
     match block.get("type"):
         case "text":
             return Activity("text", shorten(without_report(text_of(block.get("text")))), event)
@@ -33,12 +33,12 @@ def activity_of(block: Mapping[str, Any], event: Mapping[str, Any]) -> Activity 
         case "tool_use":
             name = text_of(block.get("name"))
             given = mapping_of(block.get("input"))
-            subject = next((text for key in SHOWN_INPUTS if (text := text_of(given.get(key)))), name)
+            subject = next((text for key in SUBJECTS if (text := text_of(given.get(key)))), name)
             return Activity(TOOL_KINDS.get(name, "tool"), shorten(subject), event)
     return None
 
 
 def shorten(text: str) -> str:
-    """One line, fit to be shown: nothing of it is obeyed by a terminal."""
-    line = " ".join(without_controls(" ".join(text[: 4 * SHOWN_CHARS].split())).split())
-    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"
+    """One line, fit for display: without control characters for a terminal."""
+    line = " ".join(without_controls(" ".join(text[: 4 * MAX_CHARS].split())).split())
+    return line if len(line) <= MAX_CHARS else line[: MAX_CHARS - 1] + "…"

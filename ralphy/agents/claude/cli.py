@@ -29,12 +29,12 @@ from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.line_splitter import LineSplitter
 from ralphy.text.rehearsed import FREE_TRY
 
-TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # a fifth of the prompt that all tools would take
+TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # all tools would take five times as much of the prompt
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
 MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
-REFUSALS = 2  # it would repeat a refused key for three minutes
-ASLEEP_S = 30.0  # nobody looked for so long: that time is nobody's
-# A word at a time, as the model speaks: it says that the provider lives. Whole messages follow, so it is not kept.
+REFUSALS = 2  # Claude Code would repeat a refused request for three minutes
+ASLEEP_S = 30.0  # a longer time between two looks: Ralphy was stopped, and it does not count
+# Words of the model as they come: a sign of life. Whole messages follow, so these lines are not saved.
 PARTIAL = b'{"type":"stream_event"'
 
 Listener = Callable[[Activity], None]
@@ -44,18 +44,17 @@ Listener = Callable[[Activity], None]
 class Claude:
     """Runs the `claude` command in print mode, prompt by stdin, one fresh session per request.
 
-    Of the reasons to stop it, those in `ralphy.agents.claude.outcome.STOPS` are judged as such, any other is a plain
-    stop.
+    A reason to stop that is not in `ralphy.agents.claude.outcome.STOPS` makes the outcome STOPPED.
     """
 
     command: tuple[str, ...]
     at: Conditions
 
     def prepared(self, request: AgentRequest, on_activity: Listener) -> Callable[[str], AgentResult]:
-        """Gives what does the run, once, with a prompt: until then the folder of the run is made, and nothing runs.
+        """Make the folder of the run; returns a function that does the run, once, with a prompt.
 
-        It runs to the end, the deadline or a stop; trouble with the work is an outcome. Raises EnvironmentProblem when
-        the folder of the run cannot be written or the supervisor was lost.
+        It runs to the end, the deadline or a stop; trouble with the work is an outcome. Raises EnvironmentProblem if
+        the folder of the run cannot be written or the supervisor is lost.
         """
         conversation = _Conversation(request, on_activity)
         at = Path(request.cwd)
@@ -63,7 +62,7 @@ class Claude:
         return lambda prompt: self._converse(conversation, command, prompt)
 
     def frame(self, request: AgentRequest) -> tuple[str, ...]:
-        """The command line: nothing of the repository's own settings, hooks or servers is started."""
+        """The command line, which starts none of the repository's own settings, hooks and servers."""
         argv = [*self.command, "-p", "--output-format", "stream-json", "--verbose"]
         argv += ["--include-partial-messages", "--dangerously-skip-permissions", "--model", request.model]
         argv += ["--tools", ",".join(TOOLS)]
@@ -81,7 +80,7 @@ class Claude:
         if len(data) > MAX_PROMPT:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail)
-        conversation.files.keep_prompt(data)
+        conversation.files.save_prompt(data)
         conversation.watch(self.at.thresholds, Bounds(self.at.allowed))
         try:
             ended = run_supervised(
@@ -105,7 +104,7 @@ class Claude:
             return REFUSED_KEY
         if conversation.starts_late(now, self.at.startup_s):
             return "startup"
-        # Another result follows when background work ends, hence counted from the last event.
+        # Counted from the last event: another result follows when background work ends.
         silent_since = transcript.last_event_at if transcript.is_finished else now
         if now - (silent_since or 0.0) >= self.at.exit_grace_s:
             return AFTER_RESULT
@@ -114,7 +113,7 @@ class Claude:
 
 
 class _Conversation:
-    """One run: its files, its transcript, and who looks on."""
+    """One run: its files, its transcript, its watchdog and its limits."""
 
     def __init__(self, request: AgentRequest, on_activity: Listener) -> None:
         self.request = request
@@ -131,14 +130,14 @@ class _Conversation:
         self.last_result = b""
 
     def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
-        """From now on the run is looked after."""
+        """Start the watchdog and the limits."""
         self.bounds = bounds
         if thresholds:
             thresholds = replace(thresholds, tool_timeout_s=_tool_timeout_s(self.request.env))
             self.watchdog = Watchdog(thresholds, time.monotonic(), steady())
 
     def starts_late(self, now: float, most_s: float) -> bool:
-        """Whether the program has had that long to begin its work, and has not; `why` then has the sentence."""
+        """Whether the program has not begun its work within that time; `why` then has the sentence."""
         passed_s, self.looked_at = now - (self.looked_at or now), now
         if self.transcript.started:
             return False
@@ -149,7 +148,7 @@ class _Conversation:
         return True
 
     def why_stop(self, root: int, now: float) -> str | None:
-        """A word of STOPS when the run below the process `root` has gone too far; `why` then has the sentence."""
+        """A word of STOPS if the run below the process `root` must be stopped; `why` then has the sentence."""
         over = self.bounds.why_over(root, now) if self.bounds else None
         if over:
             reason, self.why = over
@@ -166,7 +165,7 @@ class _Conversation:
         self._feed(self.lines.feed(data))
 
     def finish(self) -> None:
-        """The output has ended, even if its last line has not."""
+        """Take the last line, which may lack its end."""
         self._feed(self.lines.close())
 
     def close(self) -> None:
@@ -193,15 +192,15 @@ class _Conversation:
             over_budget=ran_out_of_budget(transcript.result),
             warnings=self.watchdog.warnings if self.watchdog else 0,
             denials=transcript.denials,
-            background=transcript.background.shown,
+            background=transcript.background.summary,
         )
 
     def _feed(self, lines: list[bytes]) -> None:
-        kept = [line for line in lines if not line.startswith(PARTIAL)]
-        if kept:
-            whole = b"\n".join((*kept, b""))
-            self.printed += len(whole)
-            self.files.stream.add(whole)
+        messages = [line for line in lines if not line.startswith(PARTIAL)]
+        if messages:
+            data = b"\n".join((*messages, b""))
+            self.printed += len(data)
+            self.files.stream.add(data)
         for line in lines:
             event = parse(line)
             if event is not None:
@@ -219,6 +218,6 @@ class _Conversation:
 
 
 def _tool_timeout_s(env: Mapping[str, str]) -> float:
-    """What a command may take that is called without a timeout, where a person has set that."""
+    """The timeout of commands that are called without one, if a person has set it; else 0."""
     asked_ms = env.get("BASH_DEFAULT_TIMEOUT_MS", "")
     return int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0

@@ -1,4 +1,4 @@
-"""Is it the same again? What tools said, without what differs from time to time."""
+"""Recognises repetition: the output of tools, without what differs from run to run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ralphy.text.json_coerce import mapping_of, text_of
 ERROR_LINES = 10
 TAIL_CHARS = 4096
 
-# What two sayings of the same error differ in. Plain numbers stay: "11 failed" after "12 failed" is another error.
-_PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
+# What differs between two outputs of one error. Plain numbers stay: "11 failed" after "12 failed" is another error.
+_VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]"), ""),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"), "<time>"),
@@ -28,32 +28,32 @@ _PASSING: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def result_text(block: Mapping[str, Any]) -> str:
-    """The end of what a tool said."""
+    """The end of a tool's output."""
     content = block.get("content")
     if isinstance(content, list):
         content = "\n".join(text_of(mapping_of(part).get("text")) or digest_of(part) for part in content)
     return text_of(content)[-TAIL_CHARS:]
 
 
-def said_key(text: str) -> str:
-    """The same for two sayings that differ in times, addresses, numbers of lines and processes alone."""
-    for pattern, instead in _PASSING:
+def output_key(text: str) -> str:
+    """A digest, equal for two outputs that differ only in times, addresses, and numbers of lines and processes."""
+    for pattern, instead in _VARYING:
         text = pattern.sub(instead, text)
     return _digest(text)
 
 
 def error_key(text: str) -> str:
-    """The same, of an error's last lines."""
-    return said_key("\n".join(text.splitlines()[-ERROR_LINES:]))
+    """The same digest of an error's last lines."""
+    return output_key("\n".join(text.splitlines()[-ERROR_LINES:]))
 
 
 def last_line(text: str) -> str:
-    """The last line that says something, fit to be shown."""
+    """The last line that is not empty, fit for display."""
     return next((line for line in map(shorten, reversed(text.splitlines())) if line), "")
 
 
 def digest_of(value: object) -> str:
-    """The same for two equal values; "" for one that is nested too deep to be told."""
+    """A digest, equal for equal values; "" for one that is nested too deep."""
     try:
         return _digest(repr(value))
     except RecursionError:

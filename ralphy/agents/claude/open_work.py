@@ -1,7 +1,7 @@
-"""What a run has begun and not ended: calls of tools, and what goes on in the background after a turn.
+"""What a run has begun and not ended: calls of tools, and background tasks.
 
-As long as background work is open, the run is not finished: the CLI prints the whole list whenever it changes, waits
-for it after its result, and then calls the model again.
+While a background task is open, the run is not finished: the CLI prints the whole list whenever it changes, waits for
+the tasks after its result, and then calls the model again.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, number_of, text_of
 from ralphy.text.plain_text import without_controls
 
-_SHOWN_CHARS = 60
+_NAME_CHARS = 60
 _WRITERS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that was called; `timeout_s` is what it was given, in seconds (0 if nothing was said).
+    """A call of a tool; `timeout_s` is the timeout in its input, in seconds (0 if there is none).
 
-    `subject` is what it is about: the tool, and for a command the command. `written` tells one change of a file from
-    another, and is "" for a call that writes nothing itself.
+    `subject` is the tool's name, with the command if it runs one. `written` is a digest of the input of a call that
+    changes a file, "" for any other.
     """
 
     name: str = ""
@@ -34,7 +34,7 @@ class ToolCall:
 
     @classmethod
     def of(cls, block: Mapping[str, Any]) -> ToolCall:
-        """What a `tool_use` block asks for."""
+        """The call in a `tool_use` block."""
         name, given = text_of(block.get("name")), mapping_of(block.get("input"))
         asked_ms = number_of(given.get("timeout")) or 0.0
         subject = f"{name} {text_of(given.get('command'))}"
@@ -42,14 +42,14 @@ class ToolCall:
 
 
 class BackgroundTasks:
-    """The tasks that are at work in the background, by their ids, each with the timeout of the call that began it."""
+    """The open background tasks by their ids, each with the timeout of the call that began it."""
 
     def __init__(self) -> None:
         self.open: dict[str, ToolCall] = {}
         self._begun: dict[str, ToolCall] = {}
 
     def started(self, event: Mapping[str, Any], tools: Mapping[str, ToolCall]) -> None:
-        """A task began, in the foreground or not: it is the work of an open tool."""
+        """A task began, in the foreground or in the background: it belongs to the call of an open tool."""
         task, tool = text_of(event.get("task_id")), tools.get(text_of(event.get("tool_use_id")))
         if tool:
             self._begun[task] = replace(tool, name=_described(event) or tool.name)
@@ -57,7 +57,7 @@ class BackgroundTasks:
                 self.open[task] = self._begun[task]
 
     def changed(self, event: Mapping[str, Any]) -> None:
-        """The whole list, as it is from now on."""
+        """Take the whole list of open tasks from an event."""
         listed = event.get("tasks")
         tasks = [mapping_of(task) for task in listed] if isinstance(listed, list) else []
         before = {**self._begun, **self.open}
@@ -68,10 +68,10 @@ class BackgroundTasks:
         }
 
     @property
-    def shown(self) -> str:
-        """What is open, for people; "" if nothing is."""
+    def summary(self) -> str:
+        """The names of the first open tasks, for display; "" if none is open."""
         return first_few([tool.name for tool in self.open.values()], 3)
 
 
 def _described(task: Mapping[str, Any]) -> str:
-    return without_controls(text_of(task.get("description")))[:_SHOWN_CHARS]
+    return without_controls(text_of(task.get("description")))[:_NAME_CHARS]

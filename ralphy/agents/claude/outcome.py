@@ -17,10 +17,10 @@ from ralphy.text.json_coerce import mapping_of, number_of, text_of
 
 Verdict = tuple[Outcome, str, float | None]
 
-AFTER_RESULT = "result"  # why a run is stopped that said its result and did not exit
+AFTER_RESULT = "result"  # why a run is stopped that printed its result and did not exit
 REFUSED_KEY = "unauthorized"  # why a run is stopped that only repeats refused requests
 NO_KEY = "Claude Code is not logged in, or its key is refused: run `claude` once and log in, or set a valid key"
-# Why we stopped a run -> its outcome, and what is said when nothing more is known.
+# Why we stopped a run -> its outcome, and the detail when nothing more is known.
 STOPS = {
     REFUSED_KEY: (Outcome.FATAL, NO_KEY),
     "startup": (Outcome.TRANSIENT, "the agent did not start"),
@@ -59,8 +59,8 @@ USAGE_EXITS = range(1, 128)
 
 @dataclass(frozen=True, slots=True)
 class ExitFacts:
-    """How the process ended: `returncode` is negative for a signal, `stopped` says why we stopped it, if we
-    did, in a word of STOPS, `why` in a sentence, and `stderr` is the end of what it said there, for the detail only."""
+    """How the process ended: `returncode` is negative for a signal; `stopped` is why we stopped it, if we did, in a
+    word of STOPS, and `why` in a sentence; `stderr` is the end of its stderr, for the detail only."""
 
     returncode: int | None
     stopped: str | None = None
@@ -107,17 +107,17 @@ class _Ending:
         self.api_failed = result.get("subtype") == "success" and result.get("is_error") is True
         self.status = int(number_of(result.get("api_error_status")) or 0) if self.api_failed else 0
         self.error = transcript.error if self.api_failed else ""
-        # Newer versions name the failure exactly; what they do not call a usage limit is none.
+        # Newer versions name the failure exactly: it is a usage limit only if they call it one.
         self.named = text_of(result.get("api_error"))
         self.kind = text_of(result.get("api_error_type"))
         self.names_failures = bool(self.named or self.kind) or result.get("terminal_reason") == "api_error"
 
     @property
     def words(self) -> str:
-        """What the result line itself says about its failure."""
+        """The result line's own message about its failure."""
         errors = self.result.get("errors")
-        said = [text_of(error) for error in errors] if isinstance(errors, list) else []
-        return shorten(text_of(self.result.get("result")) or "; ".join(said))
+        messages = [text_of(error) for error in errors] if isinstance(errors, list) else []
+        return shorten(text_of(self.result.get("result")) or "; ".join(messages))
 
     @property
     def how(self) -> str:
@@ -143,11 +143,11 @@ def _succeeded(ending: _Ending) -> Verdict | None:
     if not (exited_well and reports_success(ending.result) and transcript.turns):
         return None
     if transcript.background.open:
-        return Outcome.CRASHED, f"it ended while background work was running ({transcript.background.shown})", None
-    # Some versions give an empty result after a last message that says everything.
+        return Outcome.CRASHED, f"it ended while background work was running ({transcript.background.summary})", None
+    # Some versions give an empty result after a complete last message.
     if text_of(ending.result.get("result")).strip() or transcript.spoke_last:
         return Outcome.SUCCEEDED, "", None
-    if transcript.last_text or transcript.has_acted:  # it is paid for, and would be again
+    if transcript.last_text or transcript.has_acted:  # it cost money, and a retry would cost it again
         return Outcome.CRASHED, "it ended without a final message", None
     return Outcome.TRANSIENT, "the result was empty", None
 
@@ -197,14 +197,14 @@ def _misused(ending: _Ending) -> Verdict | None:
     """Claude Code refuses its command line, or something else answers to its name."""
     if ending.transcript.came or ending.exit.returncode not in USAGE_EXITS:
         return None
-    said = shorten(ending.exit.stderr)
-    return Outcome.FATAL, f"{ending.how} before it began" + (f": {said}" if said else ""), None
+    stderr = shorten(ending.exit.stderr)
+    return Outcome.FATAL, f"{ending.how} before it began" + (f": {stderr}" if stderr else ""), None
 
 
 def _crashed(ending: _Ending) -> Verdict:
     if not ending.result:
-        said = shorten(ending.exit.stderr)
-        return Outcome.CRASHED, f"{ending.how} without a result" + (f": {said}" if said else ""), None
+        stderr = shorten(ending.exit.stderr)
+        return Outcome.CRASHED, f"{ending.how} without a result" + (f": {stderr}" if stderr else ""), None
     if not ending.transcript.turns:
         return ending.verdict(Outcome.CRASHED, "no turn ran")
     if reports_success(ending.result):
@@ -213,15 +213,15 @@ def _crashed(ending: _Ending) -> Verdict:
 
 
 def _cause(ending: _Ending) -> str:
-    """The most telling of what a failed result says about itself."""
+    """The most specific cause that a failed result names."""
     subtype, reason = text_of(ending.result.get("subtype")), text_of(ending.result.get("terminal_reason"))
     if ending.result.get("stop_reason") == "refusal":
         return "the model refused to answer"
     if ending.status:
         facts = ", ".join((str(ending.status), *((shorten(ending.kind),) if ending.kind else ())))
         return f"the request was refused ({facts})"
-    said = shorten(reason if subtype == "success" and reason != "completed" else subtype)
-    return said or "the result is not complete"
+    cause = shorten(reason if subtype == "success" and reason != "completed" else subtype)
+    return cause or "the result is not complete"
 
 
 RULES: tuple[Callable[[_Ending], Verdict | None], ...] = (

@@ -1,4 +1,4 @@
-"""Claude Code as a kind of agent: its models, its variables, its settings and its folder, and what reads its output."""
+"""Claude Code as a kind of agent: its models, variables, settings and folder, and the reader of its output."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _log() -> Log:
 
 
 def _sessions(cwd: str) -> str:
-    """Where the sessions of a working folder lie. That of a long one has a hash in its name: it is not shared."""
+    """The folder of a working folder's sessions. For a long path its name has a hash, so those are not shared."""
     return f"projects/{re.sub('[^a-zA-Z0-9]', '-', cwd)}"
 
 
 FOLDER = OwnFolder(
     ".claude",
     "CLAUDE_CONFIG_DIR",
-    # A snapshot of the shell is sourced, and what is left of a session read, by the person's next one.
+    # The person's next session sources a snapshot of the shell, and reads the rest of an old session.
     state=frozenset((
         "projects", "sessions", "session-env", "shell-snapshots", "todos", "tasks", "teams", "plans", "jobs", "ide",
         "file-history", "paste-cache", "history.jsonl", "debug", "statsig", "telemetry", "backups", "cache", "uploads",

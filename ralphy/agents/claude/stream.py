@@ -1,7 +1,7 @@
-"""What the lines of stream-json say: lines to events, events to a transcript.
+"""Reads stream-json: lines to events, events to a transcript.
 
 Only structure is read, never prose: a file that mentions usage limits must not end the night. Unknown events
-are welcome and ignored, and no input of any kind raises.
+are ignored, and no input of any kind raises.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ralphy.agents.usage_windows import read_windows
 from ralphy.text.json_coerce import blocks_of, count_of, mapping_of, moment_of, number_of, text_of
 
 UNAUTHORIZED = (401, 403)
-MOST_USD = 1e6  # a run that says it cost more says nothing
+MOST_USD = 1e6  # a higher cost is an error of the stream
 MODEL_USAGE = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 USAGE = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OPENINGS = (b"{", b" ", b"\t")
@@ -31,7 +31,7 @@ SYNTHETIC = "<synthetic>"  # the model's name in lines that the CLI wrote itself
 def parse(line: bytes) -> Mapping[str, Any] | None:
     """The object on this line; None for anything else (blank, garbage, invalid UTF-8, no object).
 
-    A program that cuts a text in the middle of an emoji writes half of it, which is no JSON: it is read as U+FFFD.
+    A program that cuts a text in the middle of an emoji writes half of it, which is invalid JSON: read as U+FFFD.
     """
     if line[:1] not in _OPENINGS:  # millions of lines of anything cost a look each, not an exception
         return None
@@ -55,12 +55,12 @@ def _without_half(escape: re.Match[bytes]) -> bytes:
 
 
 class Transcript:
-    """Everything that one agent run has said so far, added up event by event.
+    """Everything that one agent run has printed so far, added up event by event.
 
-    After `close` (the decision to stop the run), events only count for the cost: a model that is told to end
-    reports success as well. `spoke_last` says that nothing came behind `last_text`, the main agent's own last words.
-    `started` says that the program has begun its work, whatever it printed before; `retry_s` is the announced wait
-    before the next request. `answers` are what the last event has of tools: the call, and its `tool_result`.
+    After `close` (the decision to stop the run), events only count for the cost: a model that is stopped reports
+    success as well. `spoke_last` means that nothing followed `last_text`, the main agent's last message. `started`
+    means that the program has begun its work, whatever it printed before; `retry_s` is the announced wait before the
+    next request. `answers` are the results of tools in the last event: the call, and its `tool_result`.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Transcript:
 
     @property
     def is_finished(self) -> bool:
-        """A result came, and nothing is open that the model would be told of: it will not be called again."""
+        """A result came, and no background task is open whose end would call the model again."""
         return not self.working and not self.background.open
 
     @property
@@ -102,24 +102,24 @@ class Transcript:
     def text(self) -> str:
         """The agent's last message."""
         result = self.result or {}
-        said = "" if result.get("is_error") else text_of(result.get("result"))
-        return said if said.strip() else self.last_text
+        text = "" if result.get("is_error") else text_of(result.get("result"))
+        return text if text.strip() else self.last_text
 
     @property
     def knows_its_cost(self) -> bool:
-        """A result line said it, or no model has answered yet."""
+        """The last result line has it, or no model has answered yet."""
         return self.has_cost or not self.answered
 
     def close(self) -> None:
         self.closed = True
 
     def read(self, line: bytes) -> Activity | None:
-        """Add a line that was kept; what to show of it."""
+        """Add a line of a saved stream; returns what to show of it."""
         event = parse(line)
         return self.feed(event, 0.0) if event else None
 
     def feed(self, event: Mapping[str, Any], now: float) -> Activity | None:
-        """Add an event that came at `now` (seconds on any steady clock); what to show of it."""
+        """Add an event that came at `now` (seconds on any steady clock); returns what to show of it."""
         self.came = True
         self.last_event_at = now
         self.answers = []
@@ -150,15 +150,15 @@ class Transcript:
         if genuine:
             self.retry_s, self.unauthorized, self.answered = None, 0, True
             self.working = self.working or is_main
-        shown = None
+        activity = None
         for block in blocks_of(message):
             if block.get("type") == "tool_use":
                 self.open_tools[text_of(block.get("id"))] = ToolCall.of(block)
                 self.has_acted = True
             elif genuine and is_main and block.get("type") == "text" and text_of(block.get("text")).strip():
                 self.last_text, self.spoke_last = text_of(block.get("text")), True
-            shown = activity_of(block, event) or shown
-        return shown
+            activity = activity_of(block, event) or activity
+        return activity
 
     def _close_tools(self, event: Mapping[str, Any]) -> None:
         self.spoke_last = self.spoke_last and bool(event.get("parent_tool_use_id"))
@@ -168,7 +168,7 @@ class Transcript:
                 self.answers.append((call, block))
 
     def _count(self, event: Mapping[str, Any]) -> None:
-        """Cost and tokens: each result has the totals of the run, only `usage` is about its segment."""
+        """Take cost and tokens: each result has the totals of the run; only `usage` is of its segment."""
         cost_usd = number_of(event.get("total_cost_usd"))
         self.has_cost = cost_usd is not None and cost_usd < MOST_USD
         self.cost_usd = (self.has_cost and cost_usd) or self.cost_usd
@@ -190,10 +190,10 @@ class Transcript:
                 self._deny(mapping_of(denial))
         return Activity("result", shorten(without_report(text_of(event.get("result")))), event)
 
-    def _deny(self, told: Mapping[str, Any]) -> None:
-        """A refused call; newer versions say it when it happens and once more in the result."""
-        call = text_of(told.get("tool_use_id")) or f"unnamed {len(self._denied)}"
-        self._denied[call] = text_of(told.get("tool_name"))
+    def _deny(self, denial: Mapping[str, Any]) -> None:
+        """Note a refused call; newer versions report it when it happens and again in the result."""
+        call = text_of(denial.get("tool_use_id")) or f"unnamed {len(self._denied)}"
+        self._denied[call] = text_of(denial.get("tool_name"))
 
     def _rate_limit(self, event: Mapping[str, Any]) -> Activity | None:
         info = mapping_of(event.get("rate_limit_info"))
@@ -209,8 +209,8 @@ class Transcript:
         )
         if self.limit.status == "allowed":
             return None
-        said = "reached" if self.limit.status == "rejected" else self.limit.status.replace("_", " ")
-        return Activity("limit", f"usage limit ({self.limit.kind}): {said}", event)
+        status = "reached" if self.limit.status == "rejected" else self.limit.status.replace("_", " ")
+        return Activity("limit", f"usage limit ({self.limit.kind}): {status}", event)
 
     def _system(self, event: Mapping[str, Any]) -> Activity | None:
         match event.get("subtype"):

@@ -1,7 +1,7 @@
-"""The variables of Claude Code: which of a person's reach it, and which are set for each run.
+"""The variables of Claude Code: which of a person's it gets, and which are set for each run.
 
 Claude Code reads more than a thousand variables, and some of them (a retry watchdog, a number of retries, an effort)
-would change what a run does and costs, unseen.
+would change what a run does and costs, unnoticed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from ralphy.agents.variables import Variables
 
 _TIERS = ("HAIKU", "SONNET", "OPUS", "FABLE")
-# What it is for -> the variables of Claude Code that are passed on.
+# Purpose -> the variables of Claude Code that are passed on.
 CLAUDE: dict[str, tuple[str, ...]] = {
     "credentials": (
         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_API_KEY_HELPER_TTL_MS",
@@ -38,7 +38,7 @@ CLAUDE: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-# Set for every run, over whatever a person has set:
+# Set for every run, whatever a person has set:
 # - Claude Code's own memory would outlive the run, and its git instructions cost a sixth of the first request;
 # - a command that goes on in the background would call the model again after its result, so that there is no
 #   moment at which the work is done. Without background tasks a command past its timeout is an ordinary error.

@@ -1,4 +1,4 @@
-"""Which versions of Claude Code were tested, and what to say about any other."""
+"""Which versions of Claude Code were tested, and a warning about any other."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ TESTED = ("2.1.197", "2.1.330", "2.1.332")
 NAMES = ", ".join(TESTED)
 INSTALL = f"npm install -g @anthropic-ai/claude-code@{TESTED[-1]}"
 
-_SAID = re.compile(r"(\d+)\.(\d+)\.(\d+)\b.*\(Claude Code\)")
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)\b.*\(Claude Code\)")
 
 
-def why_untested(said: str) -> str:
-    """A warning about the version in what `claude --version` printed.
-
-    It is "" for a tested version, and for any other program: that one's version says nothing here.
-    """
-    found = _SAID.match(said)
-    if not found:
+def why_untested(output: str) -> str:
+    """A warning about the version in the output of `claude --version`; "" for a tested one, and for other programs."""
+    match = _VERSION.match(output)
+    if not match:
         return ""
-    version = _numbers(".".join(found.groups()))
+    version = _numbers(".".join(match.groups()))
     tested = [_numbers(name) for name in TESTED]
     if version in tested:
         return ""
     how = "older than" if version < tested[0] else "newer than" if version > tested[-1] else "not one of"
-    return f"{'.'.join(found.groups())} is {how} the tested versions ({NAMES}): may behave differently"
+    return f"{'.'.join(match.groups())} is {how} the tested versions ({NAMES}): may behave differently"
 
 
 def _numbers(version: str) -> tuple[int, ...]:

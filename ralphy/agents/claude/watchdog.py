@@ -1,8 +1,8 @@
-"""The watchdog inside a run: silence, the same error again, no progress, output that leads nowhere.
+"""The watchdog inside a run: silence, the same error again, no progress, output without progress.
 
-Pure: it is told every event and how much was printed, and is asked with the clocks' readings. What it measures
-starts again at a sign of life or of progress; each time a measure reaches its limit is a warning, and warning
-number `warnings` stops the run. docs/watchdog.md says what counts.
+Pure: it gets every event, the number of bytes printed, and the clocks' readings. A measure starts again at a sign of
+life or of progress. Each time a measure reaches its limit there is a warning, and warning number `warnings` stops the
+run. docs/watchdog.md says what counts.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ralphy.agents.claude.loop_detection import error_key, last_line, result_text, said_key
+from ralphy.agents.claude.loop_detection import error_key, last_line, output_key, result_text
 from ralphy.agents.claude.open_work import ToolCall
 from ralphy.agents.claude.stream import Transcript
 from ralphy.agents.protocol import Thresholds
 from ralphy.text.json_coerce import count_of
 
 TOOL_MARGIN_S = 30.0  # what a tool gets beyond the timeout that it was called with
-ASLEEP_S = 30.0  # nobody looked for so long: Ralphy was stopped
-SUSPENDED_S = 1.0  # the clocks moved apart by so much: the machine was suspended
-REMEMBERED = 200  # results that are not news when they come again
+ASLEEP_S = 30.0  # a longer time between two looks: Ralphy was stopped
+SUSPENDED_S = 1.0  # a larger step between the two clocks: the machine was suspended
+REMEMBERED = 200  # results that are no progress when they come again
 
 _WORDLESS = re.compile(r"\s*(?:Exit code \d+)?\s*")
 
@@ -40,7 +40,7 @@ class Trigger(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A warning: the trigger, its number of `most`, and what was seen. The last one stops the run."""
+    """A warning: the trigger, its number of `most`, and what was observed. The last one stops the run."""
 
     trigger: Trigger
     number: int
@@ -53,7 +53,7 @@ class Warned:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the journal and `ralphy status` have of it."""
+        """The warning in the journal and in `ralphy status`."""
         return {"trigger": self.trigger.value, "number": self.number, "most": self.most, "seen": self.seen}
 
     @property
@@ -63,7 +63,7 @@ class Warned:
 
 
 class Watchdog:
-    """One run's. `look` gives a warning at the most; after one that `stops` it is not to be asked again."""
+    """The watchdog of one run. `look` returns at most one warning; do not call it again after one that `stops`."""
 
     def __init__(self, thresholds: Thresholds, now: float, boottime: float) -> None:
         self.thresholds = thresholds
@@ -79,17 +79,15 @@ class Watchdog:
         self._known: deque[str] = deque(maxlen=REMEMBERED)
 
     def saw(self, event: Mapping[str, Any], answers: Sequence[tuple[ToolCall, Mapping[str, Any]]], now: float) -> None:
-        """An event came, with these answers of tools: mostly a sign of life, and perhaps of progress."""
+        """Take an event with its answers of tools: mostly a sign of life, and perhaps of progress."""
         if self._is_sign_of_life(event):
             self._alive_at = now
         for call, block in answers:
             self._answered(call, block)
 
     def _is_sign_of_life(self, event: Mapping[str, Any]) -> bool:
-        """Does something move, or is only the program itself there?
-
-        Newer versions of Claude Code print a line every 30 s while a tool or a compaction hangs, for ever.
-        """
+        """Is it more than a heartbeat? Newer versions of Claude Code print one every 30 s while a tool or a compaction
+        hangs."""
         if event.get("type") == "tool_progress":
             return event.get("heartbeat") is not True
         if event.get("type") != "system" or event.get("status") != "compacting":
@@ -99,7 +97,7 @@ class Watchdog:
         return self._compacted_chars > before
 
     def look(self, now: float, boottime: float, printed: int, transcript: Transcript) -> Warned | None:
-        """The warning that is due, if any. `printed` is the number of bytes that came so far."""
+        """The warning that is due, if any. `printed` is the number of bytes so far."""
         self._pass_time(now, boottime, transcript)
         self._printed = printed
         if transcript.is_finished:
@@ -115,8 +113,8 @@ class Watchdog:
         return None
 
     def _pass_time(self, now: float, boottime: float, transcript: Transcript) -> None:
-        """While a tool works or a retry waits, nobody idles. A suspend, however short, may have cut the connection: the
-        measures begin again."""
+        """Count idle time, but not while a tool works or a retry waits. A suspend, however short, may have cut the
+        connection: the measures begin again."""
         slept_s, self._asleep_s = boottime - now - self._asleep_s, boottime - now
         passed_s, self._looked_at = now - self._looked_at, now
         if slept_s > SUSPENDED_S or passed_s > ASLEEP_S:
@@ -128,7 +126,7 @@ class Watchdog:
         limits, silent_s = self.thresholds, now - self._alive_at
         if _open_work(transcript):
             yield Trigger.TOOL_SILENCE, silent_s, self._tool_limit_s(transcript)
-        elif transcript.started:  # until then its start-up is timed, whatever causes its silence
+        elif transcript.started:  # before, its start-up has a time limit of its own
             announced_s = transcript.retry_s or 0.0
             yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
         yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors
@@ -136,7 +134,7 @@ class Watchdog:
         yield Trigger.OUTPUT, self._printed - self._counted, limits.output_bytes
 
     def _tool_limit_s(self, transcript: Transcript) -> float:
-        """The most patient of the open tools decides."""
+        """The longest limit of the open tools."""
         asked = max(tool.timeout_s for tool in _open_work(transcript)) or self.thresholds.tool_timeout_s
         return max(self.thresholds.tool_silence_s, asked + TOOL_MARGIN_S if asked else 0.0)
 
@@ -154,25 +152,25 @@ class Watchdog:
                 return f"{measured / 1000:.0f} kB printed without progress"
 
     def _answered(self, call: ToolCall, block: Mapping[str, Any]) -> None:
-        said = result_text(block)
+        output = result_text(block)
         if block.get("is_error") is True:
-            self._note_error(call, said)
+            self._note_error(call, output)
         elif call.subject == self._error_subject:
             self._row = 0
-        key = call.written or said_key(said)
+        key = call.written or output_key(output)
         if key not in self._known:
             self._idle_s, self._counted = 0.0, self._printed
         self._known.append(key)
 
-    def _note_error(self, call: ToolCall, said: str) -> None:
-        # Without a word of its own, only the same command can fail the same way.
-        key = error_key(f"{said}\n{call.subject}" if _WORDLESS.fullmatch(said) else said)
+    def _note_error(self, call: ToolCall, output: str) -> None:
+        # An error without a message is the same one only for the same command.
+        key = error_key(f"{output}\n{call.subject}" if _WORDLESS.fullmatch(output) else output)
         self._row = self._row + 1 if key == self._error else 1
-        self._error, self._error_text, self._error_subject = key, last_line(said), call.subject
+        self._error, self._error_text, self._error_subject = key, last_line(output), call.subject
 
 
 def _open_work(transcript: Transcript) -> list[ToolCall]:
-    """The tools at work; once the result is out, also what goes on in the background."""
+    """The open calls of tools; after the result, the background tasks as well."""
     if transcript.working:
         return list(transcript.open_tools.values())
     return [*transcript.open_tools.values(), *transcript.background.open.values()]
