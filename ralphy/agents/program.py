@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.agents.protocol import AgentRequest, Thresholds
 from ralphy.files.capped_file import CappedFile
 from ralphy.files.disk_space import refusal
-from ralphy.processes.resource_limits import Allowance
+from ralphy.processes.resource_limits import RunLimits
 from ralphy.sandbox.bubblewrap import Sandbox
 
 MAX_STREAM = 64 << 20
@@ -21,7 +21,7 @@ STARTUP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of an agent's runs: when they are stopped, their limits, its sandbox.
+    """The conditions of an agent's run: when it is stopped, its limits, its sandbox.
 
     The agent has `startup_s` to begin its work, and `exit_grace_s` to exit after its result. Without `thresholds` there
     is no watchdog. `should_stop` is asked about four times a second; a reason that it returns ends the run.
@@ -29,7 +29,7 @@ class Conditions:
 
     startup_s: float = STARTUP_S
     thresholds: Thresholds | None = None
-    allowed: Allowance = field(default_factory=Allowance)
+    limits: RunLimits | None = None
     sandbox: Sandbox | None = None
     should_stop: Callable[[], str | None] | None = None
     exit_grace_s: float = EXIT_GRACE_S

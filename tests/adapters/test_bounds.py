@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.processes.process_table import descendants
-from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds, exact_bytes, private_bytes
+from ralphy.processes.resource_limits import MEGABYTE, RunLimits, exact_bytes, private_bytes
 
 # Holds so many megabytes, shares them with so many children, and says when it has them.
 FAMILY = """
@@ -37,11 +37,10 @@ def family(request: pytest.FixtureRequest) -> Iterator[int]:
         parent.communicate()
 
 
-def later(room: Allowance, root: int) -> tuple[str, str] | None:
+def later(limits: RunLimits, root: int) -> tuple[str, str] | None:
     """What is found when the first look is due."""
-    bounds = Bounds(room)
-    assert bounds.why_over(root, 0.0) is None
-    return bounds.why_over(root, 10.0)
+    assert limits.why_over(root, 0.0) is None
+    return limits.why_over(root, 10.0)
 
 
 @pytest.mark.parametrize("family", [(100, 5)], indirect=True)
@@ -49,14 +48,14 @@ def test_memory_that_a_family_shares_counts_once(family: int) -> None:
     """Six processes of 100 MB that are the same 100 MB are no reason to end a run."""
     assert sum(map(private_bytes, descendants(family))) > 500 * MEGABYTE
     assert 100 * MEGABYTE < exact_bytes(descendants(family)) < 300 * MEGABYTE
-    assert later(Allowance(max_memory_mb=350), family) is None
+    assert later(RunLimits(max_memory_mb=350), family) is None
 
 
 def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = os.statvfs(tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:5], 100, 0, 0, *found[8:])))
 
-    over = Bounds(Allowance(min_free_mb=1, folders=(tmp_path,))).why_over(os.getpid(), 0.0)
+    over = RunLimits(min_free_mb=1, folders=(tmp_path,)).why_over(os.getpid(), 0.0)
 
     assert over is not None
     assert over[0] == "disk"

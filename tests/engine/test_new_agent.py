@@ -20,7 +20,6 @@ from ralphy.agents.variables import Variables
 from ralphy.config import fields
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import AgentActivity
-from ralphy.processes.resource_limits import Bounds
 from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.line_splitter import LineSplitter
@@ -92,12 +91,12 @@ class Diary:
                     on_activity(activity)
 
         def why_stop(root: int) -> str | None:
-            assert bounds.why_over(root, 0.0) is None
+            assert self.at.limits
+            assert self.at.limits.why_over(root, 0.0) is None
             return self.at.should_stop() if self.at.should_stop else None
 
         argv = (*self.command, "--with", request.model)
         command = command_inside(self.at.sandbox, argv, Path(request.cwd), request.env, request.deadline_s)
-        bounds = Bounds(self.at.allowed)
 
         def go(prompt: str) -> AgentResult:
             files.save_prompt(prompt.encode())

@@ -14,7 +14,7 @@ from ralphy.errors import ExitCode
 from ralphy.files.disk_space import free_bytes
 from ralphy.files.memory_file import sealed
 from ralphy.processes.process_table import descendants
-from ralphy.processes.resource_limits import MEGABYTE, Allowance, Bounds, exact_bytes
+from ralphy.processes.resource_limits import MEGABYTE, RunLimits, exact_bytes
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.engine.building import build, story
 from tests.sandbox.inside import Box, Boxes
@@ -44,7 +44,7 @@ def holding(box: Box, code: str) -> Iterator[None]:
 @pytest.mark.parametrize("how", HOLDS)
 def test_memory_that_no_process_shows_is_counted(either: Box, how: str) -> None:
     before = exact_bytes(descendants(os.getpid()))
-    looks = Bounds(Allowance(max_memory_mb=int(before / MEGABYTE) + 90))
+    looks = RunLimits(max_memory_mb=int(before / MEGABYTE) + 90)
     assert looks.why_over(os.getpid(), 0.0) is None
     with holding(either, HOLDS[how]):
         over = looks.why_over(os.getpid(), 10.0)

@@ -23,7 +23,7 @@ from ralphy.agents.program import Conditions, RunFiles
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.clock import steady
 from ralphy.processes.command import Command, Exit, NotStarted
-from ralphy.processes.resource_limits import Bounds
+from ralphy.processes.resource_limits import RunLimits
 from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.line_splitter import LineSplitter
@@ -81,7 +81,7 @@ class Claude:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail)
         conversation.files.save_prompt(data)
-        conversation.watch(self.at.thresholds, Bounds(self.at.allowed))
+        conversation.watch(self.at.thresholds, self.at.limits)
         try:
             ended = run_supervised(
                 replace(command, stdin=data),
@@ -122,16 +122,16 @@ class _Conversation:
         self.lines = LineSplitter()
         self.transcript = Transcript()
         self.watchdog: Watchdog | None = None
-        self.bounds: Bounds | None = None
+        self.limits: RunLimits | None = None
         self.printed = 0
         self.awaited_s = 0.0
         self.looked_at = 0.0
         self.why = ""
         self.last_result = b""
 
-    def watch(self, thresholds: Thresholds | None, bounds: Bounds) -> None:
+    def watch(self, thresholds: Thresholds | None, limits: RunLimits | None) -> None:
         """Start the watchdog and the limits."""
-        self.bounds = bounds
+        self.limits = limits
         if thresholds:
             thresholds = replace(thresholds, tool_timeout_s=_tool_timeout_s(self.request.env))
             self.watchdog = Watchdog(thresholds, time.monotonic(), steady())
@@ -149,7 +149,7 @@ class _Conversation:
 
     def why_stop(self, root: int, now: float) -> str | None:
         """A word of STOPS if the run below the process `root` must be stopped; `why` then has the sentence."""
-        over = self.bounds.why_over(root, now) if self.bounds else None
+        over = self.limits.why_over(root, now) if self.limits else None
         if over:
             reason, self.why = over
             return reason

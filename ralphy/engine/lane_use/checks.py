@@ -25,7 +25,7 @@ from ralphy.errors import DiskFull
 from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.capture import capture
 from ralphy.processes.command import NotStarted
-from ralphy.processes.resource_limits import Allowance, Bounds
+from ralphy.processes.resource_limits import RunLimits
 from ralphy.processes.supervision import ShouldStop
 from ralphy.sandbox.bubblewrap import command_inside
 
@@ -151,7 +151,7 @@ def _run(
     inside = lane.environment(env, w.config.lanes.port_base)
     try:
         command = command_inside(sandbox_of(w, lane, whose), words, lane.at, inside, check.timeout_s, shared)
-        end, output = capture(command, _OUTPUT_BYTES, should_stop=_bounds(w, over))
+        end, output = capture(command, _OUTPUT_BYTES, should_stop=_keeps_limits(w, over))
     except NotStarted as error:
         why = f"could not be started: {error.what}"
         return CheckResult(check.name, None, 0.0, str(error), why=why, stopped="start")
@@ -179,19 +179,23 @@ def checked(result: CheckResult) -> dict[str, Any]:
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
-def _bounds(w: Workspace, over: list[str]) -> ShouldStop:
-    """Whether the processes of a check keep to what a run may take; `over` gets the sentence when they do not."""
+def run_limits(w: Workspace) -> RunLimits:
+    """The limits of one run of an agent or a check; the space counts where code, journal and the agent's files lie."""
     limits = w.config.limits
-    allowed = Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
-    looks = Bounds(allowed)
-    if looks.lack_of_disk():  # before it began: that is not the check's doing
-        looks = Bounds(replace(allowed, min_free_mb=0))
+    return RunLimits(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
+
+
+def _keeps_limits(w: Workspace, over: list[str]) -> ShouldStop:
+    """Asks whether the processes of a check keep to its limits; `over` gets the sentence if they do not."""
+    limits = run_limits(w)
+    if limits.lack_of_disk():  # before it began: that is not the check's doing
+        limits.min_free_mb = 0
 
     def why_stop(root: int) -> str | None:
-        found = looks.why_over(root, time.monotonic())
-        if found:
-            over.append(found[1])
-        return found[0] if found else None
+        reason, sentence = limits.why_over(root, time.monotonic()) or (None, "")
+        if reason:
+            over.append(sentence)
+        return reason
 
     return why_stop
 

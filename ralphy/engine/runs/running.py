@@ -20,11 +20,11 @@ from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.feature.documents import sealed_place
 from ralphy.engine.feature.live_documents import write_preview
+from ralphy.engine.lane_use.checks import run_limits
 from ralphy.engine.lane_use.lane_walls import Outside, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
 from ralphy.engine.runs.unfinished_documents import hand_on
 from ralphy.engine.workspace.environment import agent_command, agent_environment
-from ralphy.engine.workspace.full_disk import places
 from ralphy.engine.workspace.scan import redact_run
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.engine.workspace.subject import Subject, subject
@@ -40,7 +40,6 @@ from ralphy.pipeline.model import InWork, Prd, Snapshot, Status
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
-from ralphy.processes.resource_limits import Allowance
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked
 from ralphy.text.strict_json import dump
@@ -279,7 +278,9 @@ def _agent(w: Workspace, request: AgentRequest, lane: Lane, cancelled: Event) ->
             raise Cancelled
 
     sandbox = sandbox_of(w, lane, "agent", Path(request.outbox))
-    conditions = Conditions(w.config.timeouts.startup, _thresholds(w, request), _allowed(w), sandbox, end_if_cancelled)
+    conditions = Conditions(
+        w.config.timeouts.startup, _thresholds(w, request), run_limits(w), sandbox, end_if_cancelled
+    )
     return preset_of(w.config.agent.preset).make(agent_command(w), conditions)
 
 
@@ -299,12 +300,6 @@ def thresholds_of(limits: WatchdogLimits, patience: float = 1.0) -> Thresholds:
         output_bytes=limits.max_output_size,
         warnings=limits.max_attempts,
     )
-
-
-def _allowed(w: Workspace) -> Allowance:
-    """What the run may take; the space counts where the code, the journal and the agent's own files lie."""
-    limits = w.config.limits
-    return Allowance(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
 
 
 def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane) -> AgentRequest:
