@@ -23,7 +23,6 @@ from ralphy.agents.program import Conditions, RunFiles
 from ralphy.agents.protocol import Activity, AgentRequest, AgentResult, Outcome, Thresholds
 from ralphy.clock import steady
 from ralphy.processes.command import Command, Exit, NotStarted
-from ralphy.processes.resource_limits import RunLimits
 from ralphy.processes.supervision import run_supervised
 from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.line_splitter import LineSplitter
@@ -33,7 +32,6 @@ TOOLS = ("Bash", "Read", "Edit", "Write", "Glob", "Grep")  # all tools would tak
 SETTINGS = json.dumps(ALONE, separators=(",", ":"))
 MAX_PROMPT = 10_000_000  # what Claude Code takes from stdin
 REFUSALS = 2  # Claude Code would repeat a refused request for three minutes
-ASLEEP_S = 30.0  # a longer time between two looks: Ralphy was stopped, and it does not count
 # Words of the model as they come: a sign of life. Whole messages follow, so these lines are not saved.
 PARTIAL = b'{"type":"stream_event"'
 
@@ -56,7 +54,7 @@ class Claude:
         It runs to the end, the deadline or a stop; trouble with the work is an outcome. Raises EnvironmentProblem if
         the folder of the run cannot be written or the supervisor is lost.
         """
-        conversation = _Conversation(request, on_activity)
+        conversation = _Conversation(request, on_activity, self.at)
         at = Path(request.cwd)
         command = command_inside(self.at.sandbox, self.frame(request), at, request.env, request.deadline_s)
         return lambda prompt: self._converse(conversation, command, prompt)
@@ -81,13 +79,12 @@ class Claude:
             detail = f"the prompt has {len(data)} bytes, Claude Code takes {MAX_PROMPT}: split the story"
             return AgentResult(Outcome.TOO_LARGE, detail=detail)
         conversation.files.save_prompt(data)
-        conversation.watch(self.at.thresholds, self.at.limits)
         try:
             ended = run_supervised(
                 replace(command, stdin=data),
                 conversation.hear,
                 conversation.files.errors.add,
-                should_stop=lambda root: self._why_stop(conversation, root),
+                should_stop=conversation.why_stop,
                 on_stop=lambda _: conversation.transcript.close(),
             )
             conversation.finish()
@@ -98,68 +95,50 @@ class Claude:
             conversation.close()
         return conversation.judge(ended)
 
-    def _why_stop(self, conversation: _Conversation, root: int) -> str | None:
-        transcript, now = conversation.transcript, time.monotonic()
-        if transcript.unauthorized >= REFUSALS:
-            return REFUSED_KEY
-        if conversation.starts_late(now, self.at.startup_s):
-            return "startup"
-        # Counted from the last event: another result follows when background work ends.
-        silent_since = transcript.last_event_at if transcript.is_finished else now
-        if now - (silent_since or 0.0) >= self.at.exit_grace_s:
-            return AFTER_RESULT
-        why = conversation.why_stop(root, now)
-        return why or (self.at.should_stop() if self.at.should_stop else None)
-
 
 class _Conversation:
-    """One run: its files, its transcript, its watchdog and its limits."""
+    """One run: its files, its transcript, and why it must be stopped."""
 
-    def __init__(self, request: AgentRequest, on_activity: Listener) -> None:
-        self.request = request
+    def __init__(self, request: AgentRequest, on_activity: Listener, at: Conditions) -> None:
         self.on_activity = on_activity
+        self.at = at
         self.files = RunFiles(request)
         self.lines = LineSplitter()
         self.transcript = Transcript()
-        self.watchdog: Watchdog | None = None
-        self.limits: RunLimits | None = None
+        self.watchdog = _watchdog(at.thresholds, request.env) if at.thresholds else None
         self.printed = 0
-        self.awaited_s = 0.0
-        self.looked_at = 0.0
+        self.began_at = 0.0
         self.why = ""
         self.last_result = b""
 
-    def watch(self, thresholds: Thresholds | None, limits: RunLimits | None) -> None:
-        """Start the watchdog and the limits."""
-        self.limits = limits
-        if thresholds:
-            thresholds = replace(thresholds, tool_timeout_s=_tool_timeout_s(self.request.env))
-            self.watchdog = Watchdog(thresholds, time.monotonic(), steady())
-
-    def starts_late(self, now: float, most_s: float) -> bool:
-        """Whether the program has not begun its work within that time; `why` then has the sentence."""
-        passed_s, self.looked_at = now - (self.looked_at or now), now
-        if self.transcript.started:
-            return False
-        self.awaited_s += passed_s if passed_s < ASLEEP_S else 0.0
-        if self.awaited_s < most_s:
-            return False
-        self.why = f"the agent did not start within {most_s:g} s (timeouts.startup)"
-        return True
-
-    def why_stop(self, root: int, now: float) -> str | None:
-        """A word of STOPS if the run below the process `root` must be stopped; `why` then has the sentence."""
-        over = self.limits.why_over(root, now) if self.limits else None
-        if over:
+    def why_stop(self, root: int) -> str | None:
+        """Why the run below the process `root` must be stopped, mostly a word of STOPS; `why` may have a sentence."""
+        transcript, now = self.transcript, time.monotonic()
+        self.began_at = self.began_at or now
+        if transcript.unauthorized >= REFUSALS:
+            return REFUSED_KEY
+        if not transcript.started and now - self.began_at >= self.at.startup_s:
+            self.why = f"the agent did not start within {self.at.startup_s:g} s (timeouts.startup)"
+            return "startup"
+        # Counted from the last event: another result follows when background work ends.
+        if transcript.is_finished and now - (transcript.last_event_at or now) >= self.at.exit_grace_s:
+            return AFTER_RESULT
+        if over := self.at.limits.why_over(root, now) if self.at.limits else None:
             reason, self.why = over
             return reason
-        boottime, printed = steady(), self.printed + self.lines.lost
-        warned = self.watchdog.look(now, boottime, printed, self.transcript) if self.watchdog else None
+        return self._warn(now) or (self.at.should_stop() if self.at.should_stop else None)
+
+    def _warn(self, now: float) -> str | None:
+        """Pass on a warning of the watchdog; its trigger if it stops the run."""
+        printed = self.printed + self.lines.lost
+        warned = self.watchdog.look(now, steady(), printed, self.transcript) if self.watchdog else None
         if warned is None:
             return None
         self.on_activity(Activity("warning", warned.text, {"watchdog": warned.facts}))
+        if not warned.stops:
+            return None
         self.why = warned.seen
-        return warned.trigger.value if warned.stops else None
+        return warned.trigger.value
 
     def hear(self, data: bytes) -> None:
         self._feed(self.lines.feed(data))
@@ -217,7 +196,8 @@ class _Conversation:
             self.on_activity(activity)
 
 
-def _tool_timeout_s(env: Mapping[str, str]) -> float:
-    """The timeout of commands that are called without one, if a person has set it; else 0."""
+def _watchdog(thresholds: Thresholds, env: Mapping[str, str]) -> Watchdog:
+    """A watchdog that begins now; it knows the timeout of commands that are called without one, if a person set it."""
     asked_ms = env.get("BASH_DEFAULT_TIMEOUT_MS", "")
-    return int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
+    timeout_s = int(asked_ms) / 1000 if asked_ms.isdecimal() else 0.0
+    return Watchdog(replace(thresholds, tool_timeout_s=timeout_s), time.monotonic(), steady())
