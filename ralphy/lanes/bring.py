@@ -38,7 +38,7 @@ _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignored
            "--no-renames")  # fmt: skip
 _MB = 1 << 20
 _MOST_OF_A_FILE = 10 * _MB
-_MOST_SAID = 10
+_MOST_SENTENCES = 10
 _MANIFEST = "brought.json"
 _OF_VITE = ".vite-temp"
 _SCRATCH = (".cache", ".vite", _OF_VITE, ".vitest")
@@ -53,13 +53,13 @@ class Brought:
     is_dependency: bool  # a folder that can be shown in place of a copy
 
 
-def found(
+def select(
     repository: Repository, features_dir: str, patterns: Sequence[str] = (AUTO,), most_bytes: int = 20 << 30
 ) -> tuple[list[Brought], list[str]]:
-    """(what a lane of this repository takes along, by path; sentences for a person about what it does without). Caches,
-    logs and the like are not worth a sentence.
+    """(what comes along into lanes of this repository, by path; a sentence for each path that does not). Caches, logs
+    and the like get no sentence.
 
-    `patterns` are those of `lanes.bring`; `most_bytes` bounds the whole: what they name comes first, then dependencies.
+    `patterns` are those of `lanes.bring`; `most_bytes` bounds the sum: first what they name, then dependencies.
     """
     if not patterns:
         return [], []
@@ -67,34 +67,35 @@ def found(
     rows = [path for path in _ignored(repository) if path in SCENARIOS or not f"{path.rstrip('/')}/".startswith(own)]
     rows = _gathered(repository, rows)
     named = {pattern: _named(root, rows, pattern) for pattern in patterns if pattern != AUTO}
-    left = {pattern: "matches nothing that Git ignores here" for pattern, hits in named.items() if not hits}
+    skipped = {pattern: "matches nothing that Git ignores here" for pattern, paths in named.items() if not paths}
     usual = [row for row in rows if not is_leftover(root, row)] if AUTO in patterns else []
     dependencies = [row.rstrip("/") for row in usual if is_dependency(root, row)]
     wanted = dict.fromkeys([*chain.from_iterable(named.values()), *dependencies])
     others = [path for path in (row.rstrip("/") for row in usual) if path not in wanted]
-    come = []
+    selected = []
     for path in (*wanted, *others):
-        why = _why_not(root, path, is_wanted=path in wanted)
+        why = _why_skipped(root, path, is_wanted=path in wanted)
         size = 0 if why else size_of(root / path)
         if why or size > most_bytes:
-            left[path] = why or f"{size / _MB:,.0f} MB: more than the rest of lanes.max_gb"
+            skipped[path] = why or f"{size / _MB:,.0f} MB: more than the rest of lanes.max_gb"
         else:
             most_bytes -= size
-            come.append(Brought(path, (root / path).is_dir() and is_dependency(root, f"{path}/")))
-    return sorted(come, key=lambda one: one.path), _said(left)
+            selected.append(Brought(path, (root / path).is_dir() and is_dependency(root, f"{path}/")))
+    return sorted(selected, key=lambda one: one.path), _sentences(skipped)
 
 
 def _ignored(repository: Repository) -> list[str]:
-    """The paths that Git ignores in the checkout; a folder ends with a slash. InvalidInput where Git would not end."""
+    """The paths that Git ignores in the checkout; a folder ends with a slash. InvalidInput for a FIFO in the place of a
+    `.gitignore`: Git would wait for it."""
     require_plain_rules(repository.root)
     out = repository.run(*_STATUS).decode("utf-8", "surrogateescape")
     return [row[3:] for row in out.split("\0") if row.startswith("!! ")]
 
 
 def _gathered(repository: Repository, rows: Sequence[str]) -> list[str]:
-    """The rows, with folders of dependencies as a whole: a rule such as `.venv/*` makes Git name what is in them.
+    """The rows, with each folder of dependencies as one row: for a rule such as `.venv/*` Git lists what is in it.
 
-    One that holds tracked files, too, stays in parts.
+    A folder that also holds tracked files stays in parts.
     """
     folders = {row: dependency_folder(repository.root, row) for row in rows}
     whole = {folder for row, folder in folders.items() if folder and folder != row}
@@ -114,15 +115,15 @@ def _named(root: Path, rows: Sequence[str], pattern: str) -> list[str]:
         return [row.rstrip("/") for row in rows if fnmatchcase(PurePath(row).name, glob)]
     parts = [part if part == "**" else re.sub(r"\*\*+", "*", part) for part in PurePath(glob).parts]
     paths = root.glob("/".join([*parts, "*"] if parts[-1:] == ["**"] else parts)) if parts else ()
-    ignored, hits = [row.rstrip("/") for row in rows], list[str]()
+    ignored, matches = [row.rstrip("/") for row in rows], list[str]()
     for path in sorted(str(path.relative_to(root)) for path in paths):
-        hits += [path] if is_within(path, ignored) and not is_within(path, hits) else []
-    return hits
+        matches += [path] if is_within(path, ignored) and not is_within(path, matches) else []
+    return matches
 
 
-def _why_not(root: Path, path: str, *, is_wanted: bool) -> str:
-    """Why a path stays, without a look into it: of what nobody named and is no dependency, small files come along.
-    What leads out of the checkout would lead a write out of it."""
+def _why_skipped(root: Path, path: str, *, is_wanted: bool) -> str:
+    """Why a path does not come along; "" if it does. Nothing in it is read. A path that is not wanted (neither named
+    nor a dependency) comes along if it is a small file. A link out of the checkout would lead a lane's writes there."""
     try:
         mode, real = os.lstat(root / path).st_mode, (root / path).resolve()
     except OSError as error:
@@ -139,89 +140,91 @@ def _why_not(root: Path, path: str, *, is_wanted: bool) -> str:
     return f"{size / _MB:,.0f} MB: add it to lanes.bring if the checks need it" if size > _MOST_OF_A_FILE else ""
 
 
-def _said(left: Mapping[str, str]) -> list[str]:
-    said = [f"{as_utf8(path)} is not copied into lanes: {why}" for path, why in sorted(left.items())]
-    rest = len(said) - _MOST_SAID
-    return [*said[:_MOST_SAID], f"and {rest} more are not copied into lanes"] if rest > 0 else said
+def _sentences(skipped: Mapping[str, str]) -> list[str]:
+    sentences = [f"{as_utf8(path)} is not copied into lanes: {why}" for path, why in sorted(skipped.items())]
+    rest = len(sentences) - _MOST_SENTENCES
+    return [*sentences[:_MOST_SENTENCES], f"and {rest} more are not copied into lanes"] if rest > 0 else sentences
 
 
 def scratch(bound: Iterable[tuple[Path, Path]]) -> list[Path]:
-    """Folders in bound dependencies that tools write to (`node_modules/.cache`), where there are any.
+    """The folders in bound dependencies that tools write to (`node_modules/.cache`), at their paths inside.
 
-    The sandbox puts an empty one in the place of each. Vite cannot load its settings without its own, so it is made.
+    The sandbox shows an empty folder in the place of each. Vite's is made: Vite cannot load its settings without it.
     """
-    found = []
+    folders = []
     for source, inside in bound:
         if source.name == "node_modules":
             if (source / "vite").is_dir():
                 with suppress(OSError):
                     (source / _OF_VITE).mkdir()
-            found += [inside / name for name in _SCRATCH
-                      if (source / name).is_dir() and not (source / name).is_symlink()]  # fmt: skip
-    return found
+            folders += [inside / name for name in _SCRATCH
+                        if (source / name).is_dir() and not (source / name).is_symlink()]  # fmt: skip
+    return folders
 
 
 def bring(
     brought: Iterable[Brought], source_root: Path, lane_tree: Path, env: Mapping[str, str], *,
     keeps_changes: bool = False, is_bound: bool = True,
 ) -> tuple[list[str], list[tuple[str, str]]]:  # fmt: skip
-    """Copy what comes along into a lane where a tree was just laid out: (what was copied, what could not be and why).
+    """Copy what comes along into a lane where a tree was just laid out: (paths copied, paths that failed and why).
 
-    What was copied before stays as long as nothing in it has changed on either side; with `keeps_changes`, where
-    `setup` installs dependencies, as long as the original is the same. Links are copied as links; an absolute one into
-    the checkout leads into the lane, unless the lane `is_bound` at the checkout's place. DiskFull if it is.
+    An earlier copy stays as long as nothing in it has changed on either side; with `keeps_changes`, where `setup`
+    installs dependencies, as long as the original has not changed. Links are copied as links; an absolute link into the
+    checkout leads into the lane, unless the lane `is_bound` at the checkout's path. DiskFull if the disk is full.
     """
     manifest = lane_tree.parent / _MANIFEST
     known, rows = read_note(manifest), dict[str, object]()
-    copied, left_out = list[str](), list[tuple[str, str]]()
+    copied, failed = list[str](), list[tuple[str, str]]()
     for path in (one.path for one in brought):
-        original, copy, row = _print(source_root / path), lane_tree / path, known.get(path)
+        original, copy, row = _fingerprint(source_root / path), lane_tree / path, known.get(path)
         is_same = isinstance(row, list) and row[0] == original and os.path.lexists(copy)
-        if is_same and (keeps_changes or row == [original, _print(copy)]):
+        if is_same and (keeps_changes or row == [original, _fingerprint(copy)]):
             rows[path] = row
             continue
-        if known.pop(path, None) is not None:  # a copy that is cut off is not taken for a whole one
+        if known.pop(path, None) is not None:  # so that a copy that is cut off does not pass for a whole one
             write_note(manifest, {**known, **rows}, durable=False)
         why = _copy(source_root / path, copy, lane_tree, env)
         if not is_bound:
             _lead_into(lane_tree, copy, source_root)
         copied.append(path)
         if why:
-            left_out.append((path, why))
+            failed.append((path, why))
         else:
-            rows[path] = [original, _print(copy)]
+            rows[path] = [original, _fingerprint(copy)]
     if rows != known:
         write_note(manifest, rows, durable=False)
-    return copied, left_out
+    return copied, failed
 
 
 def _copy(source: Path, copy: Path, tree: Path, env: Mapping[str, str]) -> str:
-    """Copy into a place where nothing is; why not, if not all of it. A repository comes without its Git folder."""
+    """Copy a path in the place of whatever is there; why it failed, "" if it did not. A repository comes without its
+    Git folder."""
     make_mount_point(tree, PurePath(copy.relative_to(tree).parent), may_replace=True)
     if not remove(copy, tree):
         return "what lies there cannot be removed"
-    found = {**env, "PATH": with_usual_places(env)}
-    done = subprocess.run([*_COPY, str(source), str(copy)], env=found, capture_output=True, check=False)
+    words, variables = [*_COPY, str(source), str(copy)], {**env, "PATH": with_usual_places(env)}
+    done = subprocess.run(words, env=variables, capture_output=True, check=False)
     for path in [one.path for one in walk(copy) if one.name == ".git"]:
         remove(copy / path, tree)
     if not done.returncode:
         return ""
-    said = done.stderr.decode("utf-8", "replace").strip() or f"cp ended with {done.returncode}"
-    if isinstance(problem := disk_problem_in(said, str(copy)), DiskFull):
+    message = done.stderr.decode("utf-8", "replace").strip() or f"cp ended with {done.returncode}"
+    if isinstance(problem := disk_problem_in(message, str(copy)), DiskFull):
         raise problem
-    return said.partition("\n")[0]
+    return message.partition("\n")[0]
 
 
 def _lead_into(tree: Path, copy: Path, source_root: Path) -> None:
-    """Have the absolute links of a copy that lead into the checkout lead to the same place in the lane."""
+    """Point the absolute links of a copy that lead into the checkout to the same path in the lane."""
     for path in (copy, *(copy / one.path for one in walk(copy) if stat.S_ISLNK(one.stat.st_mode))):
         if path.is_symlink() and (leads := path.readlink()).is_relative_to(source_root):
             path.unlink()
             path.symlink_to(tree / leads.relative_to(source_root))
 
 
-def _print(path: Path) -> str:
-    """A digest by which a change of a file or of anything in a folder shows. A time of change cannot be set back."""
+def _fingerprint(path: Path) -> str:
+    """A digest that changes with a file, or with anything in a folder; "" if there is nothing. It holds the times of
+    change (ctime), which nobody can set back."""
     try:
         rows = [("", path.lstat()), *((one.path, one.stat) for one in walk(path))]
     except OSError:

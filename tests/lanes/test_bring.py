@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.git.commands import discover
-from ralphy.lanes.bring import Brought, bring, found, scratch
+from ralphy.lanes.bring import Brought, bring, scratch, select
 from ralphy.lanes.ignored import AUTO
 from tests.conftest import RunGit
 
@@ -67,11 +67,11 @@ def write(path: Path, text: str) -> None:
 
 
 def looked(root: Path, *patterns: str, most: int = 20 << 30) -> list[Brought]:
-    return found(discover(root), "docs/features", patterns or (AUTO,), most)[0]
+    return select(discover(root), "docs/features", patterns or (AUTO,), most)[0]
 
 
 def left_behind(root: Path, *patterns: str, most: int = 20 << 30) -> list[str]:
-    return found(discover(root), "docs/features", patterns or (AUTO,), most)[1]
+    return select(discover(root), "docs/features", patterns or (AUTO,), most)[1]
 
 
 def names(brought: Sequence[Brought]) -> list[str]:
@@ -86,8 +86,8 @@ def a_lane(tmp_path: Path) -> Path:
 
 def copied(root: Path, tree: Path, *patterns: str, keeps_changes: bool = False) -> list[str]:
     """What is copied; nothing is left out."""
-    done, left_out = bring(looked(root, *patterns), root, tree, os.environ, keeps_changes=keeps_changes)
-    assert left_out == []
+    done, failed = bring(looked(root, *patterns), root, tree, os.environ, keeps_changes=keeps_changes)
+    assert failed == []
     return done
 
 
@@ -127,7 +127,7 @@ def test_globs_replace_the_default_and_nothing_is_taken_for_none(checkout: Path)
     assert names(looked(checkout, ".env", "data/deep/*.json")) == [".env", "data/deep/two.json"]
     assert names(looked(checkout, AUTO, "build/")) == sorted([*DEFAULT, "build"])
     assert [one.is_dependency for one in looked(checkout, ".venv", "_version.py")] == [True, False]
-    assert found(discover(checkout), "docs/features", ()) == ([], [])
+    assert select(discover(checkout), "docs/features", ()) == ([], [])
 
 
 def test_a_glob_that_names_nothing_is_said(checkout: Path) -> None:

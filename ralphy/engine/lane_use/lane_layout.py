@@ -12,7 +12,7 @@ from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_
 from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
 from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
-from ralphy.lanes.bring import Brought, bring, found
+from ralphy.lanes.bring import Brought, bring, select
 from ralphy.lanes.ignored import dependency_folder
 from ralphy.sandbox.mount_points import make_mount_point
 from ralphy.text.plain_text import as_utf8
@@ -31,10 +31,10 @@ def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
 def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
     brought = _brought(w, tree)
-    lane.keep = _kept(w, lane, tree, brought)
+    lane.keep = _paths_to_keep(w, lane, tree, brought)
     lane.lay_out(tree, commit, w.feature_branch)
-    _tell_of_submodules(w, lane)
-    _furnish(w, lane, brought)
+    _report_empty_submodules(w, lane)
+    _copy_brought(w, lane, brought)
     set_up(w, lane, tree)
     lane.dependencies = _dependencies(w, lane, tree, brought)
 
@@ -57,14 +57,14 @@ def with_documents(w: Workspace, tree: str) -> str:
     return w.objects.graft(tree, {w.feature.in_repository(name): Entry("100644", oid) for name, oid in oids.items()})
 
 
-def _kept(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
-    """What stays in a lane when another tree is laid out there; in that of the checks, build caches, too."""
+def _paths_to_keep(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
+    """What stays in a lane when another tree is laid out there; in the clean lane also build caches."""
     caches = [path.rstrip("/") for path in w.config.lanes.keep] if lane.is_clean else []
     return tuple(dict.fromkeys((*(one.path for one in brought), *caches, *made_by_setup(w, lane, tree))))
 
 
-def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
-    """Say once which submodules are empty folders in lanes, before checks turn red for it."""
+def _report_empty_submodules(w: Workspace, lane: Lane) -> None:
+    """Name submodules that are empty folders in lanes once, before checks fail because of it."""
     for path in lane.empty[:5]:
         say_once(w, f"{as_utf8(path)} is an empty folder in lanes: "
                  "the commit of the submodule is not in your checkout; "
@@ -72,34 +72,34 @@ def _tell_of_submodules(w: Workspace, lane: Lane) -> None:
 
 
 def _brought(w: Workspace, tree: str) -> list[Brought]:
-    """What comes along from the checkout: asked once, and what stays behind is said. What the tree holds itself does
-    not: another branch may track what this one ignores."""
+    """What comes along from the checkout, without what the tree holds itself: another branch may track what this one
+    ignores. Git is asked once, and each path that does not come along is named."""
     if w.checkout.brought is None:
         lanes, features = w.config.lanes, w.config.project.features_dir
-        brought, left = found(w.repository, features, lanes.bring, lanes.max_gb << 30)
+        brought, sentences = select(w.repository, features, lanes.bring, lanes.max_gb << 30)
         w.checkout.brought = tuple(brought)
-        for sentence in left:
-            w.say(sentence)
+        for sentence in sentences:
+            w.say(printable(sentence))
     return [one for one in w.checkout.brought if w.objects.at(tree, one.path) is None]
 
 
 def _dependencies(w: Workspace, lane: Lane, tree: str, brought: list[Brought]) -> tuple[str, ...]:
-    """The folders of dependencies that a sandbox shows read-only to checks: brought, or made by `setup`."""
+    """The folders of dependencies, brought or made by `setup`, that the sandbox shows read-only to checks."""
     if not lane.is_clean or not lane.is_mounted:
         return ()
     made = [path for path in made_by_setup(w, lane, tree) if dependency_folder(lane.tree, f"{path}/") == f"{path}/"]
     return tuple(dict.fromkeys([*(one.path for one in brought if one.is_dependency), *made]))
 
 
-def _furnish(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
-    """Copy what comes along; in a sandbox, checks see dependencies where they are, without another installation."""
+def _copy_brought(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
+    """Copy what comes along. Checks in a sandbox see the checkout's dependencies instead, unless `setup` installs."""
     is_bound = lane.is_clean and lane.is_mounted and not w.config.setup
     chosen = [one for one in brought if not (is_bound and one.is_dependency)]
     if not chosen:
         return
-    copied, left_out = bring(chosen, w.repository.root, lane.tree, w.repository.env,
-                              keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip
-    for path, why in left_out:
-        say_once(w, f"{path} is not brought into lanes as a whole: {why}")
+    copied, failed = bring(chosen, w.repository.root, lane.tree, w.repository.env,
+                            keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip
+    for path, why in failed:
+        say_once(w, f"{printable(path)} is not brought into lanes as a whole: {why}")
     if copied:
         forget_set_up(lane)
