@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 # Variables that may name the checkout by another path: through a link.
@@ -15,30 +15,21 @@ _AFTER = r"(?![\w.~+%@-])"
 
 
 def rewritten(env: Mapping[str, str], checkout_root: Path, lane_tree: Path) -> dict[str, str]:
-    """The environment for a lane that lies at a path of its own: whatever leads into the checkout leads into the lane.
+    """The environment for a lane without walls: each path in the checkout becomes the path in the lane.
 
-    What shall go on to name the checkout (an outbox) is set afterwards.
+    Variables that must still name the checkout (an outbox) are set afterwards.
     """
-    pattern = re.compile(_BEFORE + re.escape(str(checkout_root)) + _AFTER)
-    there = str(lane_tree)
-    moved = {name: pattern.sub(lambda _: there, value) for name, value in env.items()}
-    named = {name: _moved_list(moved[name], checkout_root, lane_tree) for name in _LISTS if name in moved}
-    return {**moved, **named}
+    names = "|".join(re.escape(name) for name in {str(checkout_root), *_other_names(env, checkout_root)})
+    pattern, lane = re.compile(f"{_BEFORE}(?:{names}){_AFTER}"), str(lane_tree)
+    return {name: pattern.sub(lambda _: lane, value) for name, value in env.items()}
 
 
-def _moved_list(value: str, root: Path, tree: Path) -> str:
-    return os.pathsep.join(_moved(part, root, tree) for part in value.split(os.pathsep))
-
-
-def _moved(part: str, root: Path, tree: Path) -> str:
-    """A path that leads into the checkout by another name for it, as the path in the lane."""
-    path = Path(part)
-    if not path.is_absolute() or path.is_relative_to(tree):
-        return part
-    for folder in (path, *path.parents):
+def _other_names(env: Mapping[str, str], root: Path) -> Iterator[str]:
+    """The paths through links by which variables name the checkout."""
+    paths = {Path(part) for name in _LISTS for part in env.get(name, "").split(os.pathsep)}
+    for folder in {folder for path in paths if path.is_absolute() for folder in (path, *path.parents)}:
         try:
             if folder.samefile(root):
-                return str(tree / path.relative_to(folder))
+                yield str(folder)
         except OSError:
             continue
-    return part
