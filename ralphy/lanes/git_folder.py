@@ -1,6 +1,6 @@
-"""The Git folder of a lane, written from nothing as plain files: no Git runs here, and nothing that was there is read.
+"""The Git folder of a lane, written as plain files: no Git runs for that, and nothing of an earlier one is read.
 
-It borrows the person's objects. Its settings are a short list of the person's: how files are written and compared,
+It borrows the person's objects. It has only those of the person's settings that say how files are written and compared,
 never a hook, a remote or a program that lies in the tree.
 """
 
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
@@ -19,7 +18,6 @@ from ralphy.files.tree_walk import children, remove
 from ralphy.git.commands import Repository
 
 _MOST = 4 << 20
-_MOST_MODULES = 200
 _COPIED = re.compile(
     r"core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|protecthfs|protectntfs|whitespace"
     r"|checkroundtripencoding|longpaths|commentchar|quotepath)|filter\..+\.(clean|smudge|process|required)"
@@ -29,11 +27,11 @@ _COPIED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PersonGit:
-    """What a lane takes from the person's repository. `objects` are its objects and those of its submodules, and all
-    that they borrow from.
+    """What a lane takes from the person's repository. `objects` are its folders of objects, those of its submodules,
+    and those that they borrow from.
 
-    `lfs` is where Git LFS keeps large files, or would. `excludes` and `attributes` are what the person's own files
-    say, of all repositories and of this one.
+    `lfs` is where Git LFS keeps large files; it may not exist. `excludes` and `attributes` are the contents of the
+    person's files for all repositories, and for this one.
     """
 
     settings: tuple[tuple[str, str], ...]
@@ -46,7 +44,7 @@ class PersonGit:
 
     @property
     def borrowed(self) -> Iterator[tuple[Path, str]]:
-        """(what a lane reads of the person's, its place in the lane's Git folder)."""
+        """(a folder of the person's that a lane reads, its place in the lane's Git folder)."""
         for number, path in enumerate(self.objects):
             yield path, f"ralphy/objects-{number}" if number else "ralphy/objects"
         if self.lfs.is_dir():
@@ -54,26 +52,26 @@ class PersonGit:
 
 
 def read_person(repository: Repository) -> PersonGit:
-    """What lanes of this repository take from it, as it stands now. EnvironmentProblem for a partial clone."""
+    """What lanes of this repository take from it now. EnvironmentProblem for a partial clone."""
     rows = [row.partition("\n") for row in os.fsdecode(repository.run("config", "-z", "--list")).split("\0") if row]
     settings = [(name, value if line else "true") for name, line, value in rows]
     _require_whole(settings, repository)
     common = repository.common_dir
     lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
-    folders = (folder / "objects" for folder in islice(_repositories(repository), _MOST_MODULES))
+    folders = [folder / "objects" for folder in _repositories(repository)]
     objects = tuple(dict.fromkeys(at for folder in folders for at in _objects(repository, folder)))
-    excludes = _named(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")
-    attributes = _named(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")
+    excludes = _file_of(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")
+    attributes = _file_of(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")
     return PersonGit(tuple(_without_tree_programs(settings, repository)), objects, repository.object_format, excludes,
                      attributes, _bytes(common / "shallow"), lfs)  # fmt: skip
 
 
 def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) -> None:
-    """No lane has a remote from which objects that are missing could be fetched."""
-    named = [value if name == "extensions.partialclone" else name.split(".", 1)[1].rpartition(".")[0]
-             for name, value in settings
-             if name == "extensions.partialclone" or (name.startswith("remote.") and name.endswith(".promisor")
-                                                      and value.lower() in ("true", "yes", "on", "1"))]  # fmt: skip
+    """EnvironmentProblem for a partial clone: no lane has a remote from which to fetch missing objects."""
+    named = [value for name, value in settings if name == "extensions.partialclone"]
+    named += [name.removeprefix("remote.").removesuffix(".promisor") for name, value in settings
+              if name.startswith("remote.") and name.endswith(".promisor")
+              and value.lower() in ("true", "yes", "on", "1")]  # fmt: skip
     if named:
         remote = named[-1]
         raise EnvironmentProblem(
@@ -86,7 +84,7 @@ def _require_whole(settings: Sequence[tuple[str, str]], repository: Repository) 
 
 
 def _without_tree_programs(rows: Sequence[tuple[str, str]], repository: Repository) -> Iterator[tuple[str, str]]:
-    """A filter whose program an agent could change does nothing, as for all of Ralphy's own Git."""
+    """The settings without filters whose program an agent could change: all of Ralphy's own Git leaves them out."""
     off = {name.rpartition(".")[0] for name in repository.programs_in_tree if name.startswith("filter.")}
     return ((name, value) for name, value in rows if name.rpartition(".")[0] not in off)
 
@@ -100,20 +98,20 @@ def _repositories(repository: Repository) -> Iterator[Path]:
         is_one = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
         if is_one:
             yield folder
-        waiting += [folder / found.name for found in children(common, folder)
-                    if found.is_folder and (not is_one or found.name == "modules")]  # fmt: skip
+        waiting += [folder / entry.name for entry in children(common, folder)
+                    if entry.is_folder and (not is_one or entry.name == "modules")]  # fmt: skip
 
 
 def _objects(repository: Repository, folder: Path) -> Iterator[Path]:
-    """A folder of objects, and those that it borrows from, at whatever distance: Git follows them."""
+    """A folder of objects and those that it borrows from, directly or not, as Git names them."""
     yield folder.resolve()
-    said = repository.run("count-objects", "-v", env={"GIT_OBJECT_DIRECTORY": str(folder)})
-    rows = os.fsdecode(said).split("\n")
+    output = repository.run("count-objects", "-v", env={"GIT_OBJECT_DIRECTORY": str(folder)})
+    rows = os.fsdecode(output).split("\n")
     yield from (Path(row.removeprefix("alternate: ")).resolve() for row in rows if row.startswith("alternate: "))
 
 
-def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting: str, usual: str) -> bytes:
-    """The content of a file that `core.SETTING` names, or that lies in its usual place."""
+def _file_of(repository: Repository, settings: Sequence[tuple[str, str]], setting: str, usual: str) -> bytes:
+    """The content of the file that `core.SETTING` names, or of the one in the usual place."""
     home = repository.env.get("HOME", "/")
     named = [value for name, value in settings if name == f"core.{setting}"]
     if named:
@@ -123,15 +121,15 @@ def _named(repository: Repository, settings: Sequence[tuple[str, str]], setting:
 
 
 def _bytes(path: Path) -> bytes:
-    """The file's content; nothing where there is none, and of `/dev/null`, by which people turn a file off."""
+    """The file's content; empty without a file, and for `/dev/null`, by which people turn one off."""
     return (read_input(path, _MOST) or b"") if path.is_file() else b""
 
 
 def write_git(folder: Path, person: PersonGit, seen_at: Path | None, refs: Mapping[str, str], head: str) -> None:
-    """Write the Git folder, but for its index; what stood there goes.
+    """Write the Git folder, without an index, in the place of an earlier one.
 
-    Where it is bound in a sandbox, it is seen at `seen_at`; None: it is used where it lies. `refs` are ids of the
-    person's by their full names, `head` what HEAD says.
+    `seen_at` is its path in a sandbox; None: it is used where it lies. `refs` are the person's ids by full names,
+    `head` is the content of HEAD.
     """
     if not remove(folder):
         raise EnvironmentProblem("cannot be removed", where=str(folder))

@@ -1,7 +1,8 @@
-"""Git in the working tree of a lane: one shell script of a few plumbing commands for each question, inside the walls.
+"""Git in the working tree of a lane: a shell script of a few plumbing commands for each task, inside the walls.
 
-A look begins with a fresh index. Git then reads every file, so no time stamp, no bit and no index that an agent left
-can hide a change. What is taken is chosen outside; a second script takes it, with the index of the look.
+Each task begins with a fresh index. Git then reads every file, so no time stamp, index bit or index that an agent left
+can hide a change. To take over, one script lists the differences, Ralphy chooses outside, and a second script takes
+the chosen files with the same index.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import disk_problem_in
 from ralphy.files.memory_file import sealed
-from ralphy.files.read import read_regular
+from ralphy.files.read import open_regular, read_regular
 from ralphy.git.commands import SAFE, Repository, failure
 from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import with_usual_places
@@ -73,7 +74,7 @@ _LOOK = f"""{_READ}
 "$git" diff-files --name-status -z --ignore-submodules=all >"$GIT_DIR/changed"
 "$git" ls-files --others --exclude-standard -z >"$GIT_DIR/new"
 """
-# `taken` and `gone` were chosen of that. What Git refuses of them is left out, with its words in `refused`.
+# `taken` and `gone` are the chosen files. Those that Git refuses are left out; `refused` gets its messages.
 _TAKE = r"""
 set -e
 : >"$GIT_DIR/refused"
@@ -92,13 +93,14 @@ echo "$after"
 
 
 class LaneProblem(EnvironmentProblem):
-    """Git could not do in a lane what it was asked."""
+    """Git failed in a lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeDifference:
-    """How a working tree differs from a tree. `changed` and `gone` are files of the tree or of a submodule in `filled`;
-    `new` is what Git does not ignore, where a nested repository ends with a slash. `empty` submodules have no files."""
+    """How a working tree differs from a tree. `changed` and `gone` are files of the tree or of a submodule in `filled`.
+    `new` are untracked files that Git does not ignore; a nested repository ends with a slash. Submodules in `empty`
+    have no files."""
 
     changed: frozenset[str]
     gone: frozenset[str]
@@ -109,8 +111,8 @@ class TreeDifference:
 
 @dataclass(frozen=True, slots=True)
 class GitInside:
-    """Git for the lane at `home`, whose tree programs see at `at`, inside its walls, if there are any. Its Git folder
-    was written by Ralphy just before."""
+    """Git for the lane at `home`, whose tree programs see at `at`, inside its walls if it has any. Ralphy has just
+    written its Git folder."""
 
     repository: Repository
     home: Path
@@ -118,7 +120,7 @@ class GitInside:
     walls: Sandbox | None = None
 
     def lay_out(self, tree: str, keep: Iterable[str]) -> tuple[str, ...]:
-        """Make the working tree just this tree, but for what is kept; gives the submodules that are empty."""
+        """Make the working tree exactly this tree, except for the paths to keep; the submodules that stay empty."""
         words = [word for path in keep for word in ("-e", "/" + _SPECIAL.sub(r"\\\g<0>", path))]
         self._run(_LAY_OUT, words, tree)
         return tuple(sorted(self._listed("empty", "\n")))
@@ -133,45 +135,43 @@ class GitInside:
         return TreeDifference(frozenset(marks) - gone, gone, tuple(self._listed("new", "\0")), *modules)
 
     def take(self, base: str, gone: list[str], files: list[str]) -> tuple[str, str]:
-        """After a look: (the tree that `base` becomes without what is gone and with these files, why Git refuses some
-        of them); the objects that are new with it go into the person's."""
+        """After `look`: (the tree that `base` becomes without the files that are gone and with these, why Git refuses
+        some of them). The new objects go into the person's repository."""
         if not gone and not files:
             return base, ""
         for name, paths in (("gone", gone), ("taken", files)):
             (self._git / name).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
         after = self._run(_TAKE, [], base)
         self._import(self._git / "pack")
-        said = self._listed("refused", "\n")
-        return after, "; ".join(line for line in said if line.startswith(("error: ", "fatal: ")))
+        messages = self._listed("refused", "\n")
+        return after, "; ".join(line for line in messages if line.startswith(("error: ", "fatal: ")))
 
     @property
     def _git(self) -> Path:
         return self.home / "git"
 
     def _listed(self, name: str, end: str) -> list[str]:
-        """The entries of a list that a script wrote into the Git folder."""
+        """The entries of a list that a script has written into the Git folder."""
         data = read_regular(self._git / name, _MOST_LISTED)
         if data is None:
             raise LaneProblem(f"the lane cannot be used: {name} cannot be read", where=str(self._git))
         return [entry for entry in os.fsdecode(data).split(end) if entry]
 
     def _import(self, pack: Path) -> None:
-        """A Git outside looks at all of the pack before anything of it counts."""
-        r, descriptor = self.repository, os.open(pack, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            objects = int.from_bytes(os.pread(descriptor, 4, 8), "big")
+        """Import a pack into the person's objects. A Git outside checks all of it first."""
+        r = self.repository
+        with open_regular(pack, os.O_NOFOLLOW) as file:
+            objects = int.from_bytes(os.pread(file.fileno(), 4, 8), "big")
             if not objects:
                 return
             verb = ("unpack-objects", "-q") if objects < _FEW else ("index-pack", "--stdin")
             words = (r.program, *r.options, *_WRITTEN_OUT, *verb, "--strict", f"--max-input-size={_MOST_PACK}")
-            done = subprocess.run(words, cwd=r.root, env=r.env, stdin=descriptor, capture_output=True, check=False)
-        finally:
-            os.close(descriptor)
+            done = subprocess.run(words, cwd=r.root, env=r.env, stdin=file, capture_output=True, check=False)
         if done.returncode:
             raise failure([verb[0]], done.returncode, done.stderr, str(r.common_dir))
 
     def _run(self, script: str, words: Iterable[str], tree: str) -> str:
-        """What a script prints. LaneProblem if it fails, or comes to no end."""
+        """What a script prints. LaneProblem if it fails or does not end."""
         argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
         env = {**self._env(), "tree": tree}
         with sealed(box.filter if box else b"") as filtered:
@@ -180,7 +180,8 @@ class GitInside:
             try:
                 done = run_bounded(inside, cwd=cwd, env=env, timeout_s=_LONGEST_S, pass_fds=(filtered,))
             except subprocess.TimeoutExpired:
-                raise LaneProblem("Git did not come to its end in the lane", where=str(self.home)) from None
+                message = f"Git did not end in the lane within {_LONGEST_S:.0f} s"
+                raise LaneProblem(message, where=str(self.home)) from None
         if done.returncode:
             why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
             what = f"the lane cannot be used: {why}"

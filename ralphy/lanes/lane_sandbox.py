@@ -1,12 +1,12 @@
-"""The sandbox of a lane: its tree is seen at the checkout's path, the checkout and its Git folder nowhere.
+"""The sandbox of a lane: programs see its tree at the checkout's path, and neither the checkout nor its Git folder.
 
-Two kinds, as `bubblewrap` has them. The *open* one shows the machine read-only; all lanes, the person's Git folder and
-other paths of the checkout are covered. Other checkouts and the person's settings are read-only even where a person has
-made the folder above writable. The *closed* one shows a bare system. In both the person's objects are read-only, in the
-place where the lane's Git folder looks for them, and what controls agents (`.ralphy`, `.claude`, `.mcp.json`, the
-features) is read-only in the tree, but for Ralphy's own Git.
+There are two kinds, as in `sandbox/bubblewrap.py`. The *open* one shows the machine read-only and covers all lanes, the
+person's Git folder and other paths of the checkout. Other checkouts and the person's settings are read-only even if the
+person has made the folder above writable. The *closed* one shows a bare system. Both show the person's objects
+read-only where the lane's Git folder looks for them. What controls agents (`.ralphy`, `.claude`, `.mcp.json`, the
+features) is read-only in the tree, except for Ralphy's own Git.
 
-Bubblewrap makes missing mount points itself, and follows links while it does: they are made here first, by no link.
+Bubblewrap follows links when it makes missing mount points, so they are made here first, without following one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _COVER_BYTES, _SCRATCH_BYTES = str(1 << 20), str(1 << 30)
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """What is shown inside at `at`, an absolute path there. It is looked at when a program is started.
+    """A file or folder that is shown inside at `at`, an absolute path there. `source` is read when a program starts.
 
-    In a place of scratch nothing is shown, and what is written there is gone with the program.
+    A scratch bind shows an empty folder; what is written there is gone when the program ends.
     """
 
     source: Path
@@ -43,11 +43,12 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class LaneSandbox:
-    """The walls around programs in any lane of a repository; closed if there is a `view`, else open to the `machine`.
+    """The walls around programs in any lane of a repository: closed if there is a `view`, else open to the `machine`.
 
-    Paths are absolute and real. `lanes` is the folder of all lanes of all repositories. `kept` is what agents and
-    checks may not write, relative to the root. `read_only` can be read where it is visible: other checkouts, the
-    person's settings. Without `is_networked` the open kind has no network; the closed kind has what its view says.
+    Paths are absolute and real. `lanes` is the folder of all lanes of all repositories. `protected` are paths, relative
+    to the root, that agents and checks may not write. `read_only` are paths outside that can only be read: other
+    checkouts, the person's settings. Without `is_networked` the open kind has no network; of the closed kind the view
+    decides.
     """
 
     program: str
@@ -55,7 +56,7 @@ class LaneSandbox:
     common_dir: Path
     lanes: Path
     person: PersonGit
-    kept: tuple[str, ...]
+    protected: tuple[str, ...]
     read_only: tuple[Path, ...]
     machine: Machine
     view: View | None = None
@@ -67,22 +68,22 @@ class LaneSandbox:
         Ralphy's own Git may write everything in the tree. EnvironmentProblem where a link, or something else that an
         agent left, is in the way of a bind.
         """
-        kept = () if is_ralphys else tuple(self._kept(home / "tree"))
+        protected = () if is_ralphys else tuple(self._protected(home / "tree"))
         self._make_mount_points(home, binds)
         last = tuple(_binds(binds))
         if self.view:
             seen = (*self.view.readable, *self.view.writable)
             tree = self._tree(home, lambda path: any(path.is_relative_to(above) for above in seen))
-            box = closed_around(self.program, self.root, self.view, (*tree, *kept), (*last, *_sockets_in(binds)))
+            box = closed_around(self.program, self.root, self.view, (*tree, *protected), (*last, *_sockets_in(binds)))
         else:
             mounts = self.machine.mounts()
             net = () if self.is_networked else ("--unshare-net",)
             tree = self._tree(home, lambda path: shows(mounts, path))
-            box = open_around(self.program, self.root, self.machine, mounts, (*net, *tree, *kept), last)
+            box = open_around(self.program, self.root, self.machine, mounts, (*net, *tree, *protected), last)
         return replace(box, outside=lambda at: self.source_of(at, home, binds))
 
     def source_of(self, at: Path, home: Path, binds: Sequence[Bind]) -> Path:
-        """Where outside a path lies that programs in the lane see."""
+        """The path outside of what programs in the lane see at a path."""
         for bind in reversed(binds):
             if at.is_relative_to(bind.at):
                 return bind.source / at.relative_to(bind.at)
@@ -98,13 +99,13 @@ class LaneSandbox:
         for path, at in self.person.borrowed:
             yield from ("--ro-bind", str(path), str(root / ".git" / at))
 
-    def _kept(self, tree: Path) -> Iterator[str]:
-        """What controls agents is read-only, there or not: a place that is empty gets an empty folder. The folders
-        above are bound to themselves, so that none can be moved away.
+    def _protected(self, tree: Path) -> Iterator[str]:
+        """Options that make what controls agents read-only; a missing path becomes an empty folder. The folders above
+        are bound to themselves, so that nobody can move them away.
 
-        No link is followed. In the open sandbox it is left alone, for the machine can be seen there anyway.
+        No link is followed. The open sandbox leaves a link as it is: the machine is visible there anyway.
         """
-        paths = [PurePath(name) for name in self.kept]
+        paths = [PurePath(name) for name in self.protected]
         links = {path: _link_on_the_way(tree, path) for path in paths}
         for link in filter(None, links.values()):
             if self.view:
@@ -112,22 +113,22 @@ class LaneSandbox:
                     "is a symbolic link: the sandbox would follow it out of the repository",
                     where=str(link), hint="check where it leads, then replace it with a folder or delete it",
                 )  # fmt: skip
-        kept = [path for path in paths if links[path] is None]
-        for path in kept:
+        bound = [path for path in paths if links[path] is None]
+        for path in bound:
             if not os.path.lexists(tree / path):
                 make_mount_point(tree, path)
-        above = {folder for path in kept for folder in path.parents[:-1]}
+        above = {folder for path in bound for folder in path.parents[:-1]}
         for folder in sorted(above, key=lambda folder: len(folder.parts)):
             yield from ("--bind", str(tree / folder), str(self.root / folder))
-        for path in kept:
+        for path in bound:
             yield from ("--ro-bind", str(tree / path), str(self.root / path))
 
     def _hidden(self) -> Iterable[Path]:
-        """All lanes and the person's Git folder, where the lane's tree does not stand before it; these and the checkout
-        at their other paths."""
+        """All lanes, the person's Git folder unless the lane's tree already covers it, and the other paths of these and
+        of the checkout."""
         is_covered = self.root in self.common_dir.parents
-        found = [self.lanes, *(() if is_covered else (self.common_dir,))]
-        return dict.fromkeys([*found, *other_paths((self.root, *found))])
+        folders = [self.lanes, *(() if is_covered else (self.common_dir,))]
+        return dict.fromkeys([*folders, *other_paths((self.root, *folders))])
 
     def _make_mount_points(self, home: Path, binds: Sequence[Bind]) -> None:
         make_mount_point(home / "tree", PurePath(".git"), may_replace=True)
@@ -140,13 +141,13 @@ class LaneSandbox:
 
 
 def _link_on_the_way(top: Path, inner: PurePath) -> Path | None:
-    """The first link on the way from a folder to what lies in it, that included."""
+    """The first link on the way from a folder to a path in it, including that path."""
     places = (top / at for at in (*reversed(inner.parents[:-1]), inner))
     return next((place for place in places if place.is_symlink()), None)
 
 
 def _mounted(root: Path, at: Path, home: Path) -> tuple[Path | None, PurePath]:
-    """(the folder of the lane that a bind is mounted in, the path in it); None if it lies elsewhere."""
+    """(the folder of the lane in which a bind is mounted, the path in it); None for a bind elsewhere."""
     if at.is_relative_to(root / ".git"):
         return home / "git", at.relative_to(root / ".git")
     return (home / "tree", at.relative_to(root)) if at.is_relative_to(root) else (None, PurePath())
@@ -168,7 +169,7 @@ def _cover(path: Path) -> Iterator[str]:
 
 
 def _sockets_in(binds: Iterable[Bind]) -> Iterator[str]:
-    """Covers for the sockets in the person's folders that are shown: a program of the host may listen there."""
+    """Covers for the sockets in the person's folders that are shown: a program of the host may listen on them."""
     for bind in (one for one in binds if not one.is_scratch):
         for one in walk(bind.source):
             if stat.S_ISSOCK(one.stat.st_mode):

@@ -1,5 +1,5 @@
-"""What a sandbox that shows all of the machine must guard beside the checkout: other paths at which a mount shows a
-folder, other checkouts of the repository, the person's settings of Git and of Ralphy."""
+"""What a sandbox that shows the whole machine must guard beside the checkout: other paths at which a mount shows a
+folder, other checkouts of the repository, and the person's settings of Git and of Ralphy."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ def _others(folder: Path, mounts: Sequence[_Mount]) -> list[Path]:
         return []
     main = max(own, key=lambda mount: len(mount.at.parts))
     wanted = main.inner / folder.relative_to(main.at)
-    found = dict.fromkeys(at for mount in mounts if mount.device == main.device for at in _shown(mount, wanted, folder))
-    return [at for at in found if not at.is_relative_to(folder)]
+    same_device = [mount for mount in mounts if mount.device == main.device]
+    paths = dict.fromkeys(at for mount in same_device for at in _paths_in(mount, wanted, folder))
+    return [at for at in paths if not at.is_relative_to(folder)]
 
 
-def _shown(mount: _Mount, wanted: Path, folder: Path) -> Iterator[Path]:
-    """Where a mount shows the wanted folder of its file system, or a part of it; not what a later mount hides."""
+def _paths_in(mount: _Mount, wanted: Path, folder: Path) -> Iterator[Path]:
+    """The path at which a mount shows the wanted folder of its file system, or a part of it, if no later mount hides
+    it."""
     if wanted.is_relative_to(mount.inner):
         at, same = mount.at / wanted.relative_to(mount.inner), folder
     elif mount.inner.is_relative_to(wanted):
@@ -61,7 +63,7 @@ def _shown(mount: _Mount, wanted: Path, folder: Path) -> Iterator[Path]:
 
 
 def _mounts() -> Iterator[_Mount]:
-    """All mounts of this process's view, the oldest first."""
+    """All mounts that this process sees, the oldest first."""
     try:
         lines = _TABLE.read_bytes().splitlines()
     except OSError:
@@ -73,22 +75,22 @@ def _mounts() -> Iterator[_Mount]:
 
 
 def _path(word: bytes) -> Path:
-    return Path(os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), word)))
+    return Path(os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), word)))
 
 
 def other_checkouts(repository: Repository) -> list[Path]:
-    """The main checkout and the linked ones, but for this one and one that holds the home: programs write there."""
+    """The main checkout and the linked ones, without this one and one that holds the home: programs write there."""
     common, home = repository.common_dir.resolve(), Path(repository.env.get("HOME", "/"))
     root = repository.root.resolve()
     named = [read_input(file, _MOST) or b"" for file in sorted(common.glob("worktrees/*/gitdir"))]
-    found = [Path(os.fsdecode(text.strip())).parent for text in named if text.startswith(b"/")]
-    found += [common.parent] if common.name == ".git" else []
-    return [at for at in dict.fromkeys(found)
+    checkouts = [Path(os.fsdecode(text.strip())).parent for text in named if text.startswith(b"/")]
+    checkouts += [common.parent] if common.name == ".git" else []
+    return [at for at in dict.fromkeys(checkouts)
             if at.is_dir() and not at.is_relative_to(root) and not home.is_relative_to(at)]  # fmt: skip
 
 
 def settings_of(env: Mapping[str, str]) -> list[Path]:
-    """The person's settings of Git, those that are there, and of Ralphy, whose folders are made."""
+    """The person's settings of Git, as far as they exist, and of Ralphy, whose folders are made."""
     home, config = Path(env.get("HOME", "/")), config_folder(env)
     own = [folder / "ralphy" for folder in (config, state_folder(env)) if folder]
     for folder in own:
@@ -96,5 +98,5 @@ def settings_of(env: Mapping[str, str]) -> list[Path]:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     named = [home / ".gitconfig", *([config / "git"] if config else []), *own]
     named += [Path(env["GIT_CONFIG_GLOBAL"])] if env.get("GIT_CONFIG_GLOBAL", "").startswith("/") else []
-    found = [path.resolve() for path in named if path.is_file() or path.is_dir()]
-    return [path for path in dict.fromkeys(found) if not home.is_relative_to(path)]
+    existing = [path.resolve() for path in named if path.is_file() or path.is_dir()]
+    return [path for path in dict.fromkeys(existing) if not home.is_relative_to(path)]

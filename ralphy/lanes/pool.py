@@ -26,7 +26,7 @@ from ralphy.sandbox.machine import Machine
 
 STRICT = "strict"
 _NAME = re.compile(rf"{CLEAN}|[1-9][0-9]*")
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Pool:
         objects: Objects | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder.expanduser().absolute() / checkout_folder(repository)
-        # Those of all agents and checks of the repository, in place of the person's.
+        # The caches that agents and checks of the repository use in place of the person's.
         self.caches = self.folder.with_name(repository_folder(repository)) / CACHES
         self._repository = repository
         self._bwrap, self._level = bwrap, level
@@ -77,24 +77,25 @@ class Pool:
         return self._lane(CLEAN)
 
     def sandbox(self, view: View | None = None, machine: Machine | None = None) -> LaneSandbox | None:
-        """The walls around programs in any lane, None without bubblewrap; closed ones show what `view` says, open ones
-        the `machine`, by default that of the person, with nothing of an agent."""
+        """The walls around programs in any lane; None without bubblewrap. With a `view` they are closed, else open to
+        the `machine`: by default the person's, without an agent's folder."""
         if self._bwrap is None:
             return None
         self._make_folder()
         r, lanes = self._repository, self.folder.parent.resolve()
-        if view is None and not self.caches.is_dir():
-            self._make_caches()
-        kept, read_only = (*CONTROL, *self._control), (*other_checkouts(r), *settings_of(r.env))
-        return LaneSandbox(self._bwrap, r.root.resolve(), r.common_dir.resolve(), lanes, self.person, kept, read_only,
-                           machine or Machine(r.env, self.caches), view)  # fmt: skip
+        if view is None:
+            _make_private(self.caches.parent)
+            _make_private(self.caches)
+        protected, read_only = (*CONTROL, *self._control), (*other_checkouts(r), *settings_of(r.env))
+        return LaneSandbox(self._bwrap, r.root.resolve(), r.common_dir.resolve(), lanes, self.person, protected,
+                           read_only, machine or Machine(r.env, self.caches), view)  # fmt: skip
 
     def listed(self) -> list[LaneFacts]:
-        """All lanes that are there, by name."""
+        """All lanes on the disk and the caches, by name."""
         return [self._facts(name, home) for name, home in sorted(self._homes().items())]
 
     def let_go(self, names: Iterable[str]) -> int:
-        """Remove lanes, and give the bytes that are free then. Those that somebody else uses stay."""
+        """Remove lanes; the bytes that this frees. Lanes that another process uses stay."""
         freed, homes = 0, self._homes()
         for name in sorted(names, key=lambda name: name == CACHES):
             if name not in homes or (name == CACHES and self._user_of_any()):
@@ -108,27 +109,27 @@ class Pool:
         return freed
 
     def _homes(self) -> dict[str, Path]:
-        """Where the lanes lie, by name."""
-        there = children(self.folder.parent, self.folder) if self.folder.is_dir() else []
-        lanes = [found.name for found in there if found.is_folder and _NAME.fullmatch(found.name)]
+        """The folders of the lanes, by name."""
+        entries = children(self.folder.parent, self.folder) if self.folder.is_dir() else []
+        lanes = [entry.name for entry in entries if entry.is_folder and _NAME.fullmatch(entry.name)]
         caches = {CACHES: self.caches} if self.caches.is_dir() else {}
         return {name: self.folder / name for name in lanes} | caches
 
     def _user_of_any(self) -> object:
-        """Who uses a lane of any checkout, and so the caches."""
+        """The id of a process that uses a lane of any checkout, and so the caches; None if there is none."""
         locks = self._repository.state_dir.glob("checkouts/*/lanes/*")
         return next((pid for lock in locks if (pid := holder(lock).get("pid"))), None)
 
     def _locked(self, name: str) -> Lock:
-        """The lock of a lane, taken. LockBusy if another process has it."""
-        return Lock(self._lock(name), f"lane {name}").__enter__()
+        """Take the lock of a lane. LockBusy if another process has it."""
+        return Lock(self._lock_file(name), f"lane {name}").__enter__()
 
-    def _lock(self, name: str) -> Path:
-        """The file of a lane's lock; it lies in the repository, and is there whatever becomes of the lane."""
+    def _lock_file(self, name: str) -> Path:
+        """It lies in the repository, so that it outlives the lane."""
         return self._repository.checkout_dir / "lanes" / name
 
     def close(self) -> None:
-        """Give the locks back. The lanes stay."""
+        """Release the locks. The lanes stay."""
         for _, lock in self._held.values():
             lock.__exit__(None, None, None)
         self._held.clear()
@@ -142,21 +143,16 @@ class Pool:
         return self._held[name][0]
 
     def _walls_of_git(self) -> LaneSandbox | None:
-        """The walls of Ralphy's own Git: those of checks, without any network."""
+        """The walls of Ralphy's own Git: those of checks, without a network."""
         program = Path(self._repository.program).resolve().parent
-        seen = () if any(program.is_relative_to(at) for at in _SYSTEM) else (program,)
+        seen = () if any(program.is_relative_to(at) for at in SYSTEM) else (program,)
         box = self.sandbox(View(seen, (), ()) if self._level == STRICT else None)
         return replace(box, is_networked=False) if box else None
 
-    def _make_caches(self) -> None:
-        self.caches.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.caches.parent.chmod(0o700)
-
     def _make_folder(self) -> None:
         try:
-            for folder in (self.folder.parent, self.folder):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                folder.chmod(0o700)
+            _make_private(self.folder.parent)
+            _make_private(self.folder)
         except OSError as error:
             if isinstance(full := as_problem(error), DiskFull):
                 raise full from error
@@ -166,8 +162,13 @@ class Pool:
 
     def _facts(self, name: str, home: Path) -> LaneFacts:
         note = read_note(home / "lane.json", 1 << 16)
-        pid = self._user_of_any() if name == CACHES else holder(self._lock(name)).get("pid")
+        pid = self._user_of_any() if name == CACHES else holder(self._lock_file(name)).get("pid")
         since = note.get("since")
         feature, story, kept = (str(note.get(field) or "") for field in ("feature", "story", "kept"))
         return LaneFacts(name, since if isinstance(since, float) else home.lstat().st_mtime, size_of(home), feature,
                          story, kept, pid if isinstance(pid, int) else 0)  # fmt: skip
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)

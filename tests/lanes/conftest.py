@@ -79,9 +79,6 @@ class World:
                                   check=False, timeout=60)  # fmt: skip
         return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
 
-    def names(self, tree: str) -> list[str]:
-        return self.git("ls-tree", "-r", "--name-only", tree).split()
-
 
 @pytest.fixture(params=sampled(["none", "moderate", "strict"], "moderate"))
 def kind(request: pytest.FixtureRequest) -> str:

@@ -205,7 +205,7 @@ def test_the_git_folder_replaced_by_a_link_leads_nowhere(world: World, tmp_path:
 def test_a_git_that_comes_to_no_end_is_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = world.laid_out()
     monkeypatch.setattr(git_inside, "_LONGEST_S", 0.0)
-    with pytest.raises(LaneProblem, match="did not come to its end"):
+    with pytest.raises(LaneProblem, match="did not end in the lane"):
         lane.take_over(world.tree, LIMITS)
 
 

@@ -79,7 +79,7 @@ def _brought(w: Workspace, tree: str) -> list[Brought]:
         brought, sentences = select(w.repository, features, lanes.bring, lanes.max_gb << 30)
         w.checkout.brought = tuple(brought)
         for sentence in sentences:
-            w.say(printable(sentence))
+            w.say(as_utf8(sentence))
     return [one for one in w.checkout.brought if w.objects.at(tree, one.path) is None]
 
 
@@ -100,6 +100,6 @@ def _copy_brought(w: Workspace, lane: Lane, brought: list[Brought]) -> None:
     copied, failed = bring(chosen, w.repository.root, lane.tree, w.repository.env,
                             keeps_changes=bool(w.config.setup), is_bound=lane.is_mounted)  # fmt: skip
     for path, why in failed:
-        say_once(w, f"{printable(path)} is not brought into lanes as a whole: {why}")
+        say_once(w, f"{as_utf8(path)} is not brought into lanes as a whole: {why}")
     if copied:
         forget_set_up(lane)
