@@ -1,4 +1,4 @@
-"""What of the changes in a lane is taken over, and what is left out and why."""
+"""Which changes in a lane are taken over, and why others are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_DEPTH = 200
 
 @dataclass(frozen=True, slots=True)
 class TakeLimits:
-    """What may be taken over. Paths below `excluded`, which end with no slash, are never taken, but named."""
+    """What may be taken over. Paths in `excluded`, which end without a slash, are never taken, but named."""
 
     max_file_mb: float
     max_new_files: int
@@ -41,10 +41,10 @@ class TakeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A tree as it stands in a lane, in the person's objects, but for what was left out of it.
+    """The tree of a lane in the person's objects, without what was left out.
 
-    `refused` says what may not be committed. `control` are excluded paths that differ, `modules` submodules in which
-    something does.
+    `refused` says what may not be committed. `control` are the excluded paths that changed, `modules` the submodules in
+    which something changed.
     """
 
     tree: str
@@ -54,13 +54,14 @@ class Taken:
 
 
 class Selection:
-    """Which changes of a working tree are taken. `before` gives what the tree that was laid out has at a path."""
+    """Chooses which changes of a working tree are taken. `before` gives the entry at a path of the tree that was laid
+    out."""
 
     def __init__(
         self, tree: Path, before: Callable[[str], Entry | None], keep: Sequence[str], limits: TakeLimits
     ) -> None:
-        """Look at all names but those of what is kept, make everything readable, and take away pipes, sockets and
-        devices: Git would wait for a pipe that it takes for its rules."""
+        """Walk everything except the paths to keep, make it readable, and remove pipes, sockets and devices: Git would
+        wait for a pipe in the place of a `.gitignore`."""
         self._before, self._keep, self._limits = before, keep, limits
         self._odd, self._too_big = list[str](), dict[str, str]()
         self._control, self._modules = set[str](), set[str]()
@@ -79,7 +80,7 @@ class Selection:
                 self._too_big[one.path] = why
 
     def choose(self, look: TreeDifference) -> tuple[list[str], list[str]]:
-        """(files that are gone, files that are new or changed) and are taken."""
+        """The changes to take: (files that are gone, files that are new or changed)."""
         self._modules_of_tree = look.filled | look.empty
         for path in self._odd:
             folder = path.removesuffix("/.git")
@@ -94,7 +95,7 @@ class Selection:
         return gone, files + added
 
     def taken(self, tree: str, refused: str) -> Taken:
-        """The tree that came of it; `refused` is why Git does not take a file, "" if it takes all."""
+        """The result; `refused` is why Git does not take a file, "" if it takes all."""
         if refused:
             self._refuse(f"Git does not take a file: {refused[:300]}")
         return Taken(tree, tuple(sorted(self._control)), tuple(sorted(self._modules)), tuple(self._refused))
@@ -112,14 +113,14 @@ class Selection:
         return bool(inside)
 
     def _is_left_out(self, path: str) -> bool:
-        """Is it a control file, or a file of a submodule? What changed there is named."""
+        """Is it a control file, or a file of a submodule? It is named then."""
         if is_within(path, self._limits.excluded):
             self._control.add(path)
             return True
         return self._is_in_module(path)
 
     def _is_taken(self, path: str) -> bool:
-        """Is a file taken that is new or changed? One that is not is named."""
+        """Is a new or changed file taken? If not, it is named."""
         if is_within(path.rstrip("/"), self._keep) or self._is_left_out(path.rstrip("/")):
             return False
         if path.endswith("/"):
@@ -134,8 +135,8 @@ class Selection:
 
 
 def make_ready(tree: Path, keep: Sequence[str]) -> None:
-    """Take away what Git would leave, or be misled by, when it lays another tree out: what is special, repositories in
-    folders of the tree, files that have a second name, and rules of how files are compared."""
+    """Remove what Git would leave, or be misled by, when it lays another tree out: special files, repositories in
+    folders of the tree, files with a second name (hard links), and `.gitattributes`."""
     for path in [one.path for one in _others(tree, keep)
                  if one.name in (".git", ".gitattributes") or _is_special(one)
                  or (not one.is_folder and one.stat.st_nlink > 1)]:  # fmt: skip
@@ -143,7 +144,7 @@ def make_ready(tree: Path, keep: Sequence[str]) -> None:
 
 
 def _others(tree: Path, keep: Sequence[str]) -> Iterator[TreeEntry]:
-    """All that is in a tree but for its Git folder and what is kept, readable from then on."""
+    """Everything in a tree, made readable, without its Git folder and the paths to keep."""
     apart = {".git", *keep}
     return (one for one in walk(tree, apart, unlock=True) if one.path not in apart)
 
@@ -157,6 +158,6 @@ def is_within(path: str, places: Iterable[str]) -> bool:
 
 
 def _crowded(paths: Sequence[str]) -> tuple[str, ...]:
-    """The topmost folders that hold most of the files: a tenth of them or more each, at most three."""
+    """The topmost folders that hold a tenth of the files or more, at most three."""
     counts = Counter(path.partition("/")[0] if "/" in path else "." for path in paths)
     return tuple(top for top, count in counts.most_common(3) if count * 10 >= len(paths))

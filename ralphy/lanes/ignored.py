@@ -1,4 +1,4 @@
-"""What a path that Git ignores is, by its name and place: dependencies, or left over by a tool."""
+"""The kind of a path that Git ignores, by its name and place: dependencies, or the leftover of a tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEFTOVER = re.compile(
 
 
 def is_leftover(root: Path, row: str) -> bool:
-    """Is an ignored path a cache, what a build makes, a log, temporary, or an editor's? A folder ends with a slash."""
+    """Is an ignored path a cache, build output, a log, temporary, or an editor's? A folder ends with a slash."""
     parts = row.rstrip("/").split("/")
     is_cache = not _CACHES.isdisjoint(parts) or _CACHE_NAME.search(parts[-1]) or any(map(_LEFTOVER.search, parts))
     return bool(is_cache) and not is_dependency(root, row)

@@ -1,11 +1,11 @@
 """A lane: a working tree of Ralphy's own, in which an agent or checks work as if it were the checkout.
 
     NAME/tree/      the working tree
-    NAME/git/       its Git folder, written from nothing for each tree that is laid out, and for each that is taken over
+    NAME/git/       its Git folder, written again each time a tree is laid out or taken over
     NAME/lane.json  what it is used for
     NAME/laid-out   the tree that was laid out last
 
-Nothing in it is trusted. Where there are walls, Git looks at it inside them alone; nothing here follows a link in it.
+Nothing in it is trusted. If it has walls, Git reads it only inside them. Nothing here follows a link in it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ralphy.lanes.environment import rewritten
 from ralphy.lanes.git_folder import PersonGit, write_git
 from ralphy.lanes.git_inside import GitInside, LaneProblem
 from ralphy.lanes.lane_sandbox import LaneSandbox
-from ralphy.lanes.large_files import FILTER, keep_content, pointer_of
+from ralphy.lanes.large_files import FILTER, pointer_of, save_content
 from ralphy.processes.command import REPO_MARKER
 
 CLEAN = "clean-1"
@@ -40,11 +40,11 @@ _MODES = ("100644", "100755", "120000", GITLINK, TREE)
 class Lane:
     """One lane, locked by this process.
 
-    `keep` are paths in the tree that were brought (none ends with a slash): they stay, and are not taken.
-    `dependencies` are folders in it that checks see read-only.
+    `keep` are paths in the tree, without a slash at the end, that stay when another tree is laid out and are not taken
+    over. `dependencies` are folders in it that checks see read-only. `empty` are submodules whose recorded commit the
+    person does not have.
 
-    `at` is where programs in it see the tree: the checkout's root in a sandbox, else where it lies. `empty` are the
-    submodules in it whose recorded commit the person does not have.
+    `at` is the path at which programs see the tree: the checkout's root in a sandbox, else `tree` itself.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Lane:
 
     @property
     def is_mounted(self) -> bool:
-        """Do programs see the tree at the checkout's path? Else it has no walls."""
+        """Do programs see the tree at the checkout's path? If not, the lane has no walls."""
         return self._walls is not None
 
     def environment(self, env: Mapping[str, str], base_port: int) -> dict[str, str]:
@@ -84,9 +84,9 @@ class Lane:
         return {**led, **marker, **own}
 
     def lay_out(self, tree: str, commit: str, branch: str) -> None:
-        """Make the working tree exactly a tree (its objects must be written); what is the same is not written again.
+        """Make the working tree exactly this tree, whose objects must exist; files that are the same stay.
 
-        Programs in it see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
+        Programs see HEAD on `branch`, at `commit`. A lane that cannot be laid out is replaced by a new one, once.
         """
         refs = refs_of(self._repository, ("refs/heads", "refs/tags"))
         if branch and commit:
@@ -116,7 +116,7 @@ class Lane:
 
     @property
     def was_removed(self) -> bool:
-        """Is the folder gone that was laid out? From inside a sandbox nobody can remove it."""
+        """Is the folder gone that was laid out? Nobody inside a sandbox can remove it."""
         if self._stood is None:
             return False
         try:
@@ -125,8 +125,8 @@ class Lane:
             return True
 
     def take_over(self, base: str, limits: TakeLimits) -> Taken:
-        """The tree as it stands now, `base` being the one that was laid out. Of it, pipes, sockets
-        and devices go, and what nobody could read becomes readable."""
+        """The lane's tree now; `base` is the one that was laid out. Pipes, sockets and devices are removed from it, and
+        what its owner may not read becomes readable."""
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
         git = self._git({}, "ref: refs/heads/lane")
@@ -137,29 +137,29 @@ class Lane:
         return selection.taken(tree, refused)
 
     def missing_lfs_content(self, base: str, tree: str) -> Iterator[str]:
-        """What a tree has since `base` of Git LFS: the contents go to the person's; gives the paths that have none."""
+        """Copy the contents of Git LFS that are new since `base` to the person's; the paths that have no content."""
         changes = list(self._objects.changes(base, tree)) if FILTER in dict(self._person.settings) else []
         known = {was.oid for _, was, _ in changes if was}
         for path, _, now in changes:
             new = now if now and now.oid not in known and now.mode in ("100644", "100755") else None
-            found = pointer_of(self._objects.read(new.oid) or b"") if new else None
-            if found and not keep_content(self._person.lfs, self.home / "git" / "lfs", *found):
+            pointer = pointer_of(self._objects.read(new.oid) or b"") if new else None
+            if pointer and not save_content(self._person.lfs, self.home / "git" / "lfs", *pointer):
                 yield path
 
     def note(self, feature: str = "", story: str = "", kept: str = "") -> None:
-        """Write down what the lane is used for, and why it is kept, if it is."""
+        """Note what the lane is used for, and why it must be kept, if so."""
         note = {"feature": feature, "story": story, "since": time.time(), "kept": kept}
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)  # a person may have removed it
         write_note(self.home / "lane.json", note, durable=False)
 
     def kept_for(self) -> str:
-        """The feature whose work lies in it and has not been taken over; "" if nothing is kept."""
+        """The feature whose work is in the lane and was not taken over; "" if there is none."""
         note = read_note(self.home / "lane.json", 1 << 16)
         return str(note.get("feature") or "") if note.get("kept") else ""
 
     def _git(self, refs: dict[str, str], head: str) -> GitInside:
-        """Git for one look, with a new Git folder; the tree's is made where it is not there, and opened to its owner
-        where an agent locked it. No link is followed."""
+        """Git for the lane, with a new Git folder. A missing tree is made, and one that an agent locked is opened to
+        its owner. No link is followed."""
         if self.tree.is_symlink() or not self.tree.is_dir():
             remove(self.tree, self.home)
         self.tree.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -173,13 +173,13 @@ class Lane:
         return GitInside(self._repository, self.home, self.at, box)
 
     def _replace(self) -> None:
-        """Begin with an empty lane; what cannot be removed is moved out of the way."""
+        """Empty the lane; what cannot be removed is moved aside."""
         for name in ("tree", "git"):
             if not remove(self.home / name, self.home):
                 (self.home / name).rename(self.home / f"{name}.damaged-{time.time_ns()}")
 
     def _require_sound(self, base: str, tree: str, excluded: Sequence[str]) -> None:
-        """Is the tree that Git named what it may be?"""
+        """LaneProblem if the tree that Git in the lane named holds anything that may not be taken over."""
         if not is_oid(tree) or not self._objects.is_sound(tree):
             raise LaneProblem(f"the tree {tree[:12]} did not arrive", where=str(self.home))
         for path, _, after in self._objects.changes(base, tree):

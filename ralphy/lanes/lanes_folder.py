@@ -22,11 +22,11 @@ CACHES = "caches"
 
 
 def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -> Path:
-    """The folder of the lanes of all repositories; it need not be there yet.
+    """The folder of the lanes of all repositories; it may not exist yet.
 
-    Raises InvalidInput for one in the checkout or in its Git folder, where the lanes would be part of what they hold.
+    InvalidInput for a folder in the checkout or in its Git folder, where the lanes would be part of what they hold.
     """
-    folder = _named(lanes.dir, env).resolve()
+    folder = _absolute(lanes.dir, env).resolve()
     for place in (repository.root, repository.common_dir):
         if folder.is_relative_to(place.resolve()):
             hint = "set a folder outside it, or leave it empty: ~/.cache/ralphy/lanes"
@@ -34,7 +34,7 @@ def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -
     return folder
 
 
-def _named(text: str, env: Mapping[str, str]) -> Path:
+def _absolute(text: str, env: Mapping[str, str]) -> Path:
     cache, home = cache_folder(env), env.get("HOME", "")
     if text.startswith("/"):
         return Path(text)
@@ -51,20 +51,19 @@ def checkout_folder(repository: Repository) -> str:
 
 
 def repository_folder(repository: Repository) -> str:
-    """The name of the folder of what all checkouts of a repository share."""
+    """The name of the folder that all checkouts of a repository share."""
     common = repository.common_dir.resolve()
     return _folder_name(common.parent.name, common)
 
 
 def of_removed_worktrees(repository: Repository, lanes: Path) -> list[Path]:
-    """The folders of the lanes of linked worktrees that were removed, and in which no Ralphy works: its state still
-    knows them."""
+    """The folders of the lanes of removed worktrees in which no Ralphy works. Ralphy's state still lists these."""
     worktrees = repository.common_dir.resolve() / "worktrees"
     states = (repository.state_dir / "checkouts").glob("worktree-*")
     git_dirs = [worktrees / state.name.removeprefix("worktree-") for state in states if not holder(state / "lock")]
     digests = {_digest(git_dir) for git_dir in git_dirs if not os.path.lexists(git_dir)}
-    found = (one.name for one in children(lanes.parent, lanes) if one.is_folder)
-    return [lanes / name for name in sorted(found) if name.rpartition("-")[2] in digests]
+    names = (entry.name for entry in children(lanes.parent, lanes) if entry.is_folder)
+    return [lanes / name for name in sorted(names) if name.rpartition("-")[2] in digests]
 
 
 def _folder_name(name: str, git_dir: Path) -> str:
@@ -76,6 +75,6 @@ def _digest(git_dir: Path) -> str:
 
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:
-    """A text with paths below the checkout, or below the tree of one of its lanes, as they are in the repository."""
+    """A text in which paths below the checkout, or below the tree of one of its lanes, are relative to the root."""
     in_a_lane = rf"(?:/[^\s/]+)+/{re.escape(checkout_folder(repository))}/[\w-]+/tree/"
     return re.sub(in_a_lane, "", text.replace(f"{repository.root}/", ""))

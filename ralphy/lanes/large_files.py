@@ -1,6 +1,6 @@
-"""Git LFS: the content of a large file that an agent wrote goes where the person's Git LFS keeps such files.
+"""Git LFS: the content of a large file that an agent wrote goes to where the person's Git LFS keeps such files.
 
-Git has the pointer alone. The lane's copy is trusted by nobody: what is kept has the digest that the pointer names.
+Git holds only the pointer. The lane's copy is not trusted: it must have the digest that the pointer names.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _POINTER = re.compile(
 
 def pointer_of(data: bytes) -> tuple[str, int] | None:
     """(digest, bytes) of the content that a pointer stands for; None for any other file."""
-    found = _POINTER.fullmatch(data) if len(data) <= _MOST_POINTER else None
-    return (found[1].decode(), int(found[2])) if found else None
+    match = _POINTER.fullmatch(data) if len(data) <= _MOST_POINTER else None
+    return (match[1].decode(), int(match[2])) if match else None
 
 
-def keep_content(store: Path, lane_store: Path, digest: str, size: int) -> bool:
-    """Have a content in the person's store, out of the lane's if it is new; False if neither has it."""
+def save_content(store: Path, lane_store: Path, digest: str, size: int) -> bool:
+    """Copy a content from the lane's store to the person's, if it is not there; False if neither has it."""
     place = Path("objects", digest[:2], digest[2:4], digest)
     if (store / place).is_file():
         return True

@@ -1,8 +1,8 @@
-"""Do the checks look at the lane? Its sources are spoiled on purpose; checks that pass all the same look elsewhere.
+"""Do the checks look at the lane? The probe breaks the lane's sources; checks that still pass look elsewhere.
 
-A lane beside the checkout, with an editable install or an absolute path in between, tests the checkout's code: the
-verdict is green whatever an agent wrote. The same probe finds checks that check nothing. What is spoiled is the code
-alone: tests, configuration and what the checks call by name stay as they are, or red would say nothing.
+In a lane beside the checkout, an editable install or an absolute path can lead the tests to the checkout's code: they
+pass whatever an agent wrote. The probe also finds checks that check nothing. It breaks only code: tests, configuration
+and what the checks call by name stay as they are, or a failure would prove nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ASIDE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ProbeVerdict:
-    """`problem` stops the run before any money is spent, with what helps; `notes` are said and stop nothing."""
+    """`problem` can stop the run before any money is spent, `hint` is what to do; `notes` are only printed."""
 
     problem: str = ""
     hint: str = ""
@@ -59,10 +59,11 @@ def probed(
     objects: Objects, tree: str, commands: Mapping[str, str], green: Sequence[str],
     run: Callable[[str], Iterable[str]], *, is_mounted: bool, excluded: Sequence[str] = (),
 ) -> ProbeVerdict:  # fmt: skip
-    """Spoil a tree, have its checks run (`run` gets the id of the spoiled tree and names those that pass), and judge.
+    """Break a tree, run its checks on it and judge: `run` gets the id of the broken tree and gives the names of the
+    checks that pass.
 
-    `commands` are the checks by name; `green` are those that pass on the tree as it is: what was red then, proves
-    nothing. `excluded` are folders of documents (the features').
+    `commands` are the checks by name; `green` are those that pass on the tree as it is: others prove nothing.
+    `excluded` are folders of documents (the features').
     """
     if not green:
         return ProbeVerdict(notes=("probe skipped: no check passes on the code as it is",))
@@ -108,10 +109,10 @@ def _files(objects: Objects, tree: str) -> Iterator[tuple[str, Entry]]:
 def judged(
     green: Sequence[str], still: Sequence[str], commands: Mapping[str, str], *, is_mounted: bool
 ) -> ProbeVerdict:
-    """What it means that, of the checks that were `green`, these are `still` green on code that cannot work.
+    """The verdict if, of the checks that were `green`, these are `still` green on code that cannot work.
 
-    At least one must turn red. Without a mount, so must each that runs tests: a linter that turned red says nothing of
-    where the tests import from.
+    At least one must turn red. Without a mount each that runs tests must: a linter that turns red does not show where
+    the tests import from.
     """
     blind = [] if is_mounted else [name for name in still if runs_tests(name, commands.get(name, ""))]
     if len(still) < len(green) and not blind:
@@ -139,16 +140,16 @@ _RUNS_TESTS = re.compile(
 
 
 def runs_tests(name: str, command: str) -> bool:
-    """Does a check run tests, by its name or its command?"""
+    """Does a check run tests, judging by its name or its command?"""
     return bool(_RUNS_TESTS.search(name.lower().replace("_", " ")) or _RUNS_TESTS.search(command.lower()))
 
 
 def cache_key(
     files: Mapping[str, str], checks: Mapping[str, str], *, setup: str, is_mounted: bool, brought: Iterable[str] = ()
 ) -> str:
-    """What a verdict holds for: the checks, `setup`, what is brought, and the ids of lock files and manifests.
+    """A digest of what a verdict depends on: the checks, `setup`, the brought paths, lock files and manifests.
 
-    `files` are the paths of the tree with the ids of what they hold.
+    `files` are the paths of the tree with the ids of their contents.
     """
     steering = {path: oid for path, oid in files.items() if is_manifest(path)}
     endings = sorted({_ending(path) for path in files} & _SPOILED.keys())
@@ -164,6 +165,6 @@ def remembered(store: Path, key: str) -> ProbeVerdict | None:
 
 
 def remember(store: Path, key: str, verdict: ProbeVerdict) -> None:
-    """Note a verdict. One that stops the run is not noted: what helps may lie outside of what the key knows."""
+    """Note a verdict without a problem. A problem may be solved outside of what the key covers."""
     if not verdict.problem:
         write_note(store, {"for": key, "notes": list(verdict.notes)}, durable=False)
