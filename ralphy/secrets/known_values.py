@@ -1,6 +1,6 @@
-"""The environment's own secrets, known by the names of their variables: their values never leave.
+"""The secrets of the environment, known by the names of their variables: their values are removed from every text.
 
-A value is taken out however it is written: as it is, as JSON and addresses escape it, as base64 has it.
+A value is found as it is, as JSON and addresses escape it, and as part of base64.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _NAMED = (
     "^ANTHROPIC_CUSTOM_HEADERS$",  # how a gateway's token reaches Claude Code
 )
 _NAME = re.compile("|".join(_NAMED), re.I)
-# What stands in such variables, too, and is not a secret: words, paths, small numbers.
+# Values of such variables that are not secrets: words, paths, small numbers.
 _PLAIN = re.compile(r"(?i)([a-z]{1,14}|[~./][\w./~-]*|\d{1,11}|[01]+)")
 _LEAST = 8
-# The name of a field, as programs give them: it stays, even where somebody's password is just that word.
+# The name of a field, as programs write it: it stays, even if somebody's password is the same word.
 _FIELD = re.compile(r"(?=.{1,32}\Z)[A-Za-z]+(?:_[A-Za-z]+)*")
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 _WORD = re.compile(rb"[A-Za-z0-9]+")
 _LEAST_WORD = 3
 # A letter or digit that needs no escape.
 _ESCAPED = tuple(re.compile(sign + b"(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])") for sign in (rb"\\u00", b"%"))
-# Of base64 that begins in the middle of a group of three: how many characters are not the value's alone.
+# For base64 that begins 0, 1 or 2 bytes before the value: how many characters also depend on those bytes.
 _SHARED = (0, 2, 3)
 
 
 def is_secret_name(name: str) -> bool:
-    """Is a variable named as those are that hold a secret?"""
+    """Does the name of a variable say that it holds a secret?"""
     return _NAME.search(name) is not None
 
 
 def values_of(environment: Mapping[str, str]) -> Values:
-    """(name, value) of the variables that hold something to be kept, the longest value first."""
+    """(name, value) of the variables that hold a secret, the longest value first."""
     secrets = [
         (name, value.encode("utf-8", "surrogateescape"))
         for name, value in environment.items()
@@ -61,11 +61,11 @@ def values_of(environment: Mapping[str, str]) -> Values:
     return sorted(secrets, key=lambda row: -len(row[1]))
 
 
-def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
-    """(name, spelling, what that is called: "", percent or base64) of all that stands of some values in some bytes.
+def spellings_in(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
+    """(name, spelling, its kind: "", percent or base64) of every spelling of the values in some bytes.
 
-    The pattern that knows every spelling takes 16 ms for a megabyte. So it is tried only where the value's longest word
-    stands, or where letters and digits are escaped, which nobody does who has nothing to hide.
+    The pattern of all spellings takes 16 ms a megabyte. So it is tried only where the value's longest word occurs, or
+    where letters and digits are escaped, which only happens to hide something.
     """
     has_escapes = bool(values) and any(escaped.search(data) for escaped in _ESCAPED)
     for name, value in values:
@@ -78,16 +78,16 @@ def written(data: bytes, values: Values) -> Iterator[tuple[str, bytes, str]]:
 
 
 def _longest_word(value: bytes) -> bytes:
-    """What stands in every spelling that escapes no letter and no digit; b"" where that is too short to look for."""
+    """The part of a value that every spelling without escaped letters and digits has; b"" if it is too short."""
     word = max(_WORD.findall(value), key=len, default=b"")
     return word if len(word) >= _LEAST_WORD else b""
 
 
 @lru_cache(maxsize=256)
 def _pattern(value: bytes) -> re.Pattern[bytes]:
-    """The value with each of its characters written in any way; for a long one that takes a while to make.
+    """Matches the value with each of its characters in any spelling. Compiling that is slow, so it is cached.
 
-    A last backslash is left: as JSON it belongs to what comes behind.
+    A backslash at the end is left out: in JSON it belongs to what follows.
     """
     return re.compile(b"".join(map(_in_any_way, value.removesuffix(b"\\").decode("utf-8", "surrogateescape"))))
 
@@ -107,7 +107,7 @@ def _in_any_way(character: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def _base64(value: bytes) -> tuple[bytes, ...]:
-    """As a part of base64, wherever in a group it begins; what it shares with its neighbours is left out."""
+    """The value inside base64, for each of the three offsets in a group; without characters shared with neighbours."""
     spellings = []
     for before, shared in enumerate(_SHARED):
         whole = (before + len(value)) * 8 // 6
@@ -117,16 +117,16 @@ def _base64(value: bytes) -> tuple[bytes, ...]:
 
 
 def without_values(data: bytes, values: Values) -> bytes:
-    """The same bytes without the environment's values, also as JSON, addresses and base64 spell them."""
-    for name, spelled, called in list(written(data, values)):
+    """The bytes with every spelling of the values replaced by `[redacted NAME]`."""
+    for name, spelled, called in list(spellings_in(data, values)):
         data = data.replace(spelled, f"[redacted {name}{called and ', '}{called}]".encode("utf-8", "replace"))
     return data
 
 
 def clear_json(line: bytes, clear: Clear) -> bytes:
-    """A JSON text, rid of what `clear` takes out of bytes, and JSON still: its strings are, and its names and numbers.
+    """A JSON text whose strings, numbers and field names went through `clear`; still JSON.
 
-    Names of fields stay if they are plain words. What is no JSON, or is nested too deep, is cleared as it stands.
+    Names of fields stay if they are plain words. Text that is not JSON, or nested too deep, is cleared as a whole.
     """
     cleared = clear(line)
     if cleared == line:

@@ -1,7 +1,7 @@
-"""Secrets in what is about to be committed, kept or sent: keys by their shape, and the environment's own values.
+"""Secrets in what is about to be committed, kept or sent: keys by their shape, and the values of the environment.
 
-Nearly every key has a prefix that nothing else has, and the rules are precise. A finding never holds the value, only
-its kind, its line, its first four characters, and a fingerprint by which a person can say that it is not a secret.
+Nearly every key has a prefix of its own, so the rules are precise. A finding never holds the value, only its kind, its
+line, its first four characters, and a fingerprint by which a person can say that it is not a secret.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ralphy.secrets.known_values import Values, without_values, written
+from ralphy.secrets.known_values import Values, spellings_in, without_values
 
 _TRIVIAL = re.compile(rb"(?i)x{4}|example|1234567|abcdefg|your[-_]|change|placeholder|redacted|dummy|sample|(.)\1{5}")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`needles`: one of them is in every match, so that the pattern is tried only where it can match."""
+    """A kind of key. Every match contains one of the `needles`: without them the pattern is not tried."""
 
     kind: str
     needles: tuple[bytes, ...]
@@ -71,7 +71,7 @@ _KNOWN_SAMPLES = (b"SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",)
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A find: `line` counts from 1, `shows` are its first four characters, `mark` its fingerprint."""
+    """A secret that was found: `line` counts from 1, `shows` are its first four characters, `mark` its fingerprint."""
 
     kind: str
     line: int
@@ -95,8 +95,8 @@ def find(data: bytes, values: Values = ()) -> Iterator[Secret]:
 
 
 def _matches(data: bytes, values: Values) -> Iterator[tuple[str, int, bytes]]:
-    """(kind, where, the secret itself)."""
-    for name, spelled, _ in written(data, values):
+    """(kind, offset, the secret itself)."""
+    for name, spelled, _ in spellings_in(data, values):
         yield f"the value of {name}", data.find(spelled), spelled
     for rule in RULES:
         if any(needle in data for needle in rule.needles):
@@ -107,14 +107,14 @@ def _matches(data: bytes, values: Values) -> Iterator[tuple[str, int, bytes]]:
 
 
 def _is_sample(value: bytes) -> bool:
-    """Is it a stand-in, as documents show them?"""
+    """Is it a sample, as in documentation?"""
     return bool(_TRIVIAL.search(value)) or len(set(value)) < 8 or any(sample in value for sample in _KNOWN_SAMPLES)
 
 
 def redact(data: bytes, values: Values) -> bytes:
-    """The same bytes without the environment's values and without what has the shape of a key.
+    """The bytes with the environment's values and all keys replaced by `[redacted: KIND]`.
 
-    A second key of a kind is said to be another one, so that what is told of two stays apart.
+    Different keys of one kind are numbered, so that they stay distinct.
     """
     data = without_values(data, values)
     seen: dict[str, set[bytes]] = {}
