@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-TAIL_BYTES = 4096
+_TAIL_BYTES = 4096
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class CappedFile:
-    """Takes everything, writes whole lines up to `limit` bytes; `tail` has the last bytes, written or not.
+    """Takes everything, writes whole lines up to `limit` bytes; `tail` has the last 4 KB, written or not.
 
-    Made when the first bytes come. Never raises: a full disk costs the log, not the run; `trouble` says why.
+    The file is created with the first bytes. Nothing raises: a full disk costs the log, not the run, and `trouble`
+    says why.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -24,7 +25,7 @@ class CappedFile:
         self.tail = b""
 
     def add(self, data: bytes) -> None:
-        self.tail = data[-TAIL_BYTES:] if len(data) >= TAIL_BYTES else (self.tail + data)[-TAIL_BYTES:]
+        self.tail = (self.tail + data)[-_TAIL_BYTES:]
         taken = data
         if self.left_out or len(data) > self._room:
             taken = b"" if self.left_out else data[: data.rfind(b"\n", 0, self._room) + 1]

@@ -1,4 +1,4 @@
-"""The kernel's lock on an open file: taken at once or after a moment's patience, given back when the file is closed."""
+"""The kernel's lock on an open file, which is released when the file is closed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import time
 _PAUSE_S = 0.005
 
 
-def is_taken(descriptor: int, tries: int) -> bool:
-    """Is the lock ours now? Each try but the first comes 5 ms after the one before."""
+def try_lock(descriptor: int, tries: int) -> bool:
+    """Take the lock, with a pause of 5 ms between two tries; returns whether it was taken."""
     for left in reversed(range(tries)):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

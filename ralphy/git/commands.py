@@ -238,12 +238,6 @@ def _branch_in(head: Path) -> str:
     return line.removeprefix(_ON_BRANCH) if line.startswith(_ON_BRANCH) else ""
 
 
-def is_checked_out(repository: Repository, branch: str) -> bool:
-    """Is this branch checked out?"""
-    is_there = head_of(repository) == resolve(repository, f"refs/heads/{branch}")
-    return is_there and current_branch(repository) == branch
-
-
 def head_of(repository: Repository) -> str:
     """The commit that is checked out; "" where there is none yet."""
     return resolve(repository, "HEAD")

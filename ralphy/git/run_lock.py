@@ -14,7 +14,7 @@ from types import TracebackType
 import orjson
 
 from ralphy.errors import Conflict
-from ralphy.files.file_lock import is_taken
+from ralphy.files.file_lock import try_lock
 
 _TRIES = 4  # `holder` has the lock for microseconds
 
@@ -53,7 +53,7 @@ class Lock:
         """Take the lock; raises LockBusy if there is a holder."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not is_taken(descriptor, _TRIES):
+        if not try_lock(descriptor, _TRIES):
             os.close(descriptor)
             raise LockBusy(holder(self._path))
         note = {

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.file_lock import is_taken
+from ralphy.files.file_lock import try_lock
 
 START = "0" * 64
 LINKAGE = ("seq", "prev", "hash")
@@ -66,7 +66,7 @@ def last_link(descriptor: int) -> Link:
 
 def lock(descriptor: int, path: Path) -> None:
     """Hold the file for the moment of an append; closing it gives it back."""
-    if not is_taken(descriptor, _TRIES):
+    if not try_lock(descriptor, _TRIES):
         raise EnvironmentProblem("another process holds the journal", where=str(path), hint=f"fuser {path}")
 
 

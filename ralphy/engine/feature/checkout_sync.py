@@ -142,7 +142,7 @@ def git_operation_on_branch(w: Workspace) -> str:
 def standing(w: Workspace) -> list[Repository]:
     """Every checkout of the repository that stands on the feature's branch."""
     branch, own = w.feature_branch, w.repository
-    checkouts = [own] if git.is_checked_out(own, branch) else []
+    checkouts = [own] if git.current_branch(own) == branch else []
     has_worktrees = (own.common_dir / "worktrees").is_dir()
     return [*checkouts, *_others(own, branch)] if has_worktrees else checkouts
 

@@ -368,7 +368,7 @@ def _ids(w: Workspace, data: bytes) -> list[str]:
 def _elsewhere(w: Workspace, tip: str) -> str:
     """The commit that is checked out, if it is not the feature's branch; else ""."""
     head = git.head_of(w.repository)
-    return "" if head == tip or git.is_checked_out(w.repository, w.feature_branch) else head
+    return "" if head == tip or git.current_branch(w.repository) == w.feature_branch else head
 
 
 def _others(w: Workspace, known: set[str]) -> list[str]:
