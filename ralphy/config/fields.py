@@ -1,4 +1,4 @@
-"""What every setting takes: its type, its bounds and its words, checked the same wherever a value comes from.
+"""What every setting takes: its type and its bounds, checked the same wherever a value comes from.
 
 Names, types and defaults are those of `ralphy.config.values`; schemas/config.schema.json has the bounds, and in
 `$comment` the words for what a setting takes. A test compares the two.
@@ -27,8 +27,8 @@ from ralphy.text.nearest import nearest
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import preview
 
-_COMMANDS = ("setup", "stack.test_command", "checks")  # what `shlex.split` must be able to take apart
-# What the settings of a kind take whose node in the schema says nothing of it.
+_COMMANDS = ("setup", "stack.test_command")  # `shlex.split` must be able to split them
+# What a setting of this kind takes, in words, if its node in the schema has none.
 _EXPECTED = {
     "str": "text on one line",
     "bool": "true or false",
@@ -74,12 +74,12 @@ class Field:
 
     @property
     def node(self) -> Mapping[str, Any]:
-        """What the schema says of it."""
+        """Its node in the schema."""
         return nodes()[self.dotted]
 
     @property
     def is_duration(self) -> bool:
-        """A number of seconds, which may be said as `30m` too."""
+        """Is it a number of seconds, which may be written as `30m`?"""
         return self.kind.startswith("float") and "pattern" in self.node
 
     @property
@@ -92,7 +92,7 @@ class Field:
 
 @cache
 def nodes() -> Mapping[str, Mapping[str, Any]]:
-    """Dotted name -> what the schema says of that setting; of a check's parts, too."""
+    """Dotted name -> the schema's node, for every setting and every part of a check."""
     by_name: dict[str, Mapping[str, Any]] = {}
     for name, node in schema("config")["properties"].items():
         inner = node.get("properties")
@@ -140,7 +140,7 @@ def named(dotted: str) -> Field:
 
 
 def unknown(dotted: str, siblings: Iterable[str], inner: Place = ()) -> UnfitError:
-    """A name that is none, with the closest one of its `siblings`."""
+    """The error for an unknown name, with the closest one of its `siblings`."""
     section, dot, key = dotted.rpartition(".")
     hint = _did_you_mean(key, siblings, section + dot) or f"known here: {', '.join(siblings)}"
     return UnfitError(f"{short(dotted)} is not a setting", hint, inner)
@@ -186,7 +186,7 @@ def misfits(field: Field, value: object) -> Iterator[UnfitError]:
 
 
 def _as_checked(field: Field, value: Any) -> Any:
-    """A value as the schema is asked about it: lists, seconds, and texts without the line end of a block in YAML."""
+    """A value as the schema knows it: lists, seconds, and texts without the line end of a YAML block."""
     if isinstance(value, (list, tuple)):
         return [_as_checked(field, one) for one in value]
     if isinstance(value, dict):
@@ -207,14 +207,18 @@ def _misfits_of_checks(checks: list[dict[str, Any]]) -> Iterator[UnfitError]:
 
 
 def _misfits_of_command(field: Field, text: str, name: str = "", inner: Place = ()) -> Iterator[UnfitError]:
+    """A command must have a word, and no open quote."""
+    why = ""
     try:
-        _split_words(field, text, name, inner)
-    except UnfitError as misfit:
-        yield misfit
+        if not text or any(shlex.split(text)):
+            return
+    except ValueError as error:
+        why = f": {str(error).lower()}"
+    yield UnfitError(f"{name or field.dotted} is {short(text)}, must be {field.expected}{why}", inner=inner)
 
 
 def _refusals(field: Field, value: Any, error: ValidationError) -> Iterator[UnfitError]:
-    """What the schema refuses, in words. Of a list, what the whole of it takes is what helps; the checks have parts."""
+    """The schema's refusal in words. For a list they say what the whole list takes, except for the parts of checks."""
     inner: Place = tuple(error.absolute_path) if field.dotted == "checks" else ()
     name = field.dotted
     for step in inner:
@@ -245,10 +249,12 @@ def short(value: object) -> str:
 
 
 def parse_words(field: Field, text: str) -> object:
-    """`text` of an environment variable as a value for `accept`: numbers, true/false, lists by comma."""
+    """The text of an environment variable as a value for `accept`: numbers, true or false, lists with commas."""
     if field.kind.startswith("tuple[str"):
         if field.dotted in ("agent.command", "notify.command"):
-            return _split_words(field, text)
+            for misfit in _misfits_of_command(field, text):
+                raise misfit
+            return shlex.split(text)
         return [part.strip() for part in text.split(",") if part.strip()]
     if field.kind == "bool":
         return _BOOLEANS.get(text.strip().lower(), text)
@@ -260,17 +266,6 @@ def parse_words(field: Field, text: str) -> object:
         return int(text) if field.kind == "int" else float(text)
     except ValueError:
         return text
-
-
-def _split_words(field: Field, text: str, name: str = "", inner: Place = ()) -> list[str]:
-    """The words of a command, of which there must be one."""
-    why = ""
-    try:
-        if any(words := shlex.split(text)) or not text:
-            return words
-    except ValueError as error:
-        why = f": {str(error).lower()}"
-    raise UnfitError(f"{name or field.dotted} is {short(text)}, must be {field.expected}{why}", inner=inner)
 
 
 def flow(value: object) -> str:

@@ -1,6 +1,6 @@
 """One config.yaml as flat settings: dotted names, checked values, and the line of each.
 
-A key that nobody knows is an error with a suggestion, because a misspelt limit is a limit that is off.
+An unknown key is an error with a suggestion, because a misspelt limit is a limit that is off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """What one place sets, by dotted name."""
+    """The settings of one place (a file, the environment, the command line) by dotted name."""
 
     values: Mapping[str, Value]
     warnings: tuple[str, ...] = ()

@@ -1,8 +1,7 @@
 """The configuration that is in force: defaults, files, environment and flags, merged setting by setting.
 
-Every level is flattened to dotted names first, so that merging is one `update`, and every value keeps the
-name of the place it came from. What would loosen a setting that guards the person is sorted out before
-(`ralphy.config.tightening`).
+Every level is flattened to dotted names first, so that merging is one `update`, and every value keeps the name of the
+place it came from. A value that would loosen a setting that guards the person is left out (`ralphy.config.tightening`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 
 from ralphy.agents.preset import Preset
 from ralphy.agents.presets import preset_of
-from ralphy.config.fields import Field, UnfitError, accept, all_fields, parse_words, short
+from ralphy.config.fields import UnfitError, accept, all_fields, parse_words, short
 from ralphy.config.file import Layer, Value, read_values
 from ralphy.config.strict_yaml import MAX_BYTES
 from ralphy.config.tightening import AMOUNTS, PROGRAMS, is_looser
@@ -37,8 +36,8 @@ _ASSIGNMENT = re.compile(r"\w+=")
 class Settings:
     """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …
 
-    `loosening` are the settings of the repository's file that guard less than the defaults; of those, the ones in
-    `untrusted` (name -> what is said of it) came from elsewhere and have no effect until a person accepts them.
+    `loosening` are the settings of the repository's file that guard less than the defaults. Those in `untrusted`
+    (name -> place, name and value) came from elsewhere and have no effect until a person accepts them.
     """
 
     config: Config
@@ -82,13 +81,13 @@ def load(
         if merged[name].source == "default":
             merged[name] = Value(own, merged["agent.preset"].source)
     config = _build(merged)
-    warnings += _doubts(config)
+    warnings += _warnings_about(config)
     sources = {name: setting.source for name, setting in merged.items()}
     return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
 
 
 def _merge_project(merged: dict[str, Value], layer: Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
-    """Take the repository's settings over, but for those that loosen the person's own or came from elsewhere."""
+    """Merge the repository's settings, except those that loosen the person's own or came from elsewhere."""
     for name, setting in layer.values.items():
         floor = merged[name]
         if floor.source != "default" and name not in PROGRAMS and is_looser(name, setting.value, floor.value):
@@ -101,7 +100,7 @@ def _merge_project(merged: dict[str, Value], layer: Layer, untrusted: Mapping[st
 
 
 def _merge_feature(merged: dict[str, Value], layer: Layer) -> Iterable[str]:
-    """Take a feature's settings over, but for those that are looser than what is in force without it."""
+    """Merge a feature's settings, except those that are looser than what is in force without it."""
     for name, setting in layer.values.items():
         floor = merged[name]
         if (floor.source != "default" or name not in AMOUNTS) and is_looser(name, setting.value, floor.value):
@@ -121,7 +120,7 @@ def _named(name: str, layer: Layer) -> str:
 
 
 def _in_words(value: object) -> str:
-    """A value as it is named in a message."""
+    """A value as a message names it, in at most 80 characters."""
     if isinstance(value, tuple):
         return " ".join(map(str, value))[:80] or "nothing"
     return "no limit" if value is None else str(value)[:80] if isinstance(value, str) else short(value)
@@ -161,11 +160,12 @@ def read_environment(env: Mapping[str, str]) -> Layer:
     values: dict[str, Value] = {}
     errors: list[InvalidInput] = []
     for name, setting in variables.items():
+        if name not in env:
+            continue
         try:
-            if name in env:
-                values[setting.dotted] = _given(setting, env[name], name, parse_words)
-        except InvalidInput as error:
-            errors.append(error)
+            values[setting.dotted] = Value(accept(setting, parse_words(setting, env[name])), name)
+        except UnfitError as error:
+            errors.append(error.at(name))
     if errors:
         raise joined(errors)
     sections = tuple({f"{name.split('.')[0].upper()}_" for name in all_fields() if "." in name})
@@ -176,26 +176,22 @@ def read_environment(env: Mapping[str, str]) -> Layer:
 
 
 def _misspelt(name: str, variables: Iterable[str]) -> str:
-    """A warning, where the name is close to a setting's; unrelated variables are ignored."""
+    """A warning if the name is close to a setting's, else ""."""
     close = difflib.get_close_matches(name, variables, 1, 0.85)
     return f"{name} is not a setting and has no effect; did you mean {close[0]}?" if close else ""
 
 
 def _flag_layer(flags: Mapping[str, object]) -> Layer:
-    given = {name: value for name, value in flags.items() if value is not None}
-    return Layer({name: _given(all_fields()[name], value, "command line") for name, value in given.items()})
-
-
-def _given(field: Field, value: Any, source: str, parse: Callable[[Field, Any], object] | None = None) -> Value:
-    """A value from a person's own hand; InvalidInput names its source."""
+    source, known = "command line", all_fields()
     try:
-        return Value(accept(field, parse(field, value) if parse else value), source)
+        return Layer({name: Value(accept(known[name], value), source)
+                      for name, value in flags.items() if value is not None})  # fmt: skip
     except UnfitError as error:
         raise error.at(source) from None
 
 
 def _replace_unknown_models(merged: dict[str, Value], preset: Preset) -> list[str]:
-    """Put the default in the place of what is not a model's name: a name becomes an argument of a program."""
+    """Replace what is not a model's name with the default: the name becomes an argument of a program."""
     warnings: list[str] = []
     for name in (name for name in merged if name.startswith("models.")):
         setting, default = merged[name], all_fields()[name].default
@@ -226,8 +222,8 @@ def _part(default: object, name: str, merged: Mapping[str, Value]) -> Any:
     return section(**{inner.name: merged[f"{name}.{inner.name}"].value for inner in fields(default)})
 
 
-def _doubts(config: Config) -> Iterable[str]:
-    """What is allowed, but seldom meant."""
+def _warnings_about(config: Config) -> Iterable[str]:
+    """Warnings about values that are allowed but seldom meant."""
     if config.checks == ():
         yield "checks is empty: nothing verifies a story"
     commands = {f"checks.{check.name}": check.run for check in config.checks or ()}
@@ -238,7 +234,7 @@ def _doubts(config: Config) -> Iterable[str]:
 
 
 def _only_for_a_shell(command: str) -> str:
-    """The first word of a command that only a shell understands, or "". What is quoted is for the program alone."""
+    """The first word of a command that only a shell understands, or ""; words in quotes do not count."""
     try:
         words = shlex.split(command, posix=False)  # the quotes stay on
     except ValueError:

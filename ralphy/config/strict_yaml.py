@@ -1,6 +1,6 @@
 """Strict YAML with positions: plain data from one document, and the line that every value stands on.
 
-Nothing is ever constructed from a tag, an alias can not multiply, and scalars follow YAML 1.2: `07:00`, `no` and
+No tag constructs an object, no alias multiplies, and scalars follow YAML 1.2: `07:00`, `no` and
 `1_000` are text, not numbers or booleans.
 """
 
@@ -23,7 +23,7 @@ Place = tuple[str | int, ...]
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # in C, if PyYAML has it
-    """Takes the words of YAML 1.2 for null, booleans and numbers; what else is not quoted is text."""
+    """Knows the words of YAML 1.2 for null, booleans and numbers; every other scalar is text."""
 
     yaml_implicit_resolvers: Mapping[str, Any] = {}
 

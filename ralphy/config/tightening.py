@@ -43,7 +43,7 @@ def _amount(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else float("inf")
 
 
-# What is run as the person, or what it is given.
+# Programs that run as the person, and the variables that they get.
 PROGRAMS = ("agent.command", "agent.preset", "agent.env", "setup")
 # Only a value that somebody wrote down is a floor here: the default is a proposal, and a repository may propose more.
 AMOUNTS = ("limits.max_cost_usd", "limits.max_cost_per_story_usd", "limits.max_cost_per_run_usd")
@@ -75,6 +75,6 @@ _RULES: Mapping[str, _Looser] = {
 
 
 def is_looser(name: str, value: object, floor: object) -> bool:
-    """Whether a setting guards less at `value` than at `floor`; False for a setting that guards nothing."""
+    """Does a setting guard less at `value` than at `floor`? False for a setting that guards nothing."""
     rule = _RULES.get(name)
     return rule is not None and rule(value, floor)
