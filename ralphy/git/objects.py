@@ -116,26 +116,21 @@ class Objects:
 
     def write_blob(self, data: bytes) -> str:
         """Store the bytes of a file, and give the id."""
-        return self._stored(self._repository.run(*DURABLE, "hash-object", "-w", "--stdin", stdin=data))[0]
+        return self.write_blobs({"": data})[""]
 
     def write_blobs(self, files: Mapping[str, bytes]) -> dict[str, str]:
-        """Store the bytes of several files with one git, and give their ids by the same names."""
-        if len(files) < 2:
-            return {name: self.write_blob(data) for name, data in files.items()}
+        """Store the bytes of files with one git, and give their ids by the same names."""
+        if not files:
+            return {}
         git, words = self._repository, (*DURABLE, "hash-object", "-w", "--no-filters", "--stdin-paths")
         with named_trouble(), temporary.folder("blobs", git.token, git.state_dir) as folder:
             paths = [folder / str(number) for number in range(len(files))]
             for path, data in zip(paths, files.values(), strict=True):
                 path.write_bytes(data)
-            out = git.run(*words, stdin="".join(f"{path}\n" for path in paths).encode())
-        return dict(zip(files, self._stored(out), strict=True))
-
-    def _stored(self, out: bytes) -> list[str]:
-        """The ids that git printed, each object read again: another one may have been there under its id."""
-        oids = out.decode().split()
+            oids = git.run(*words, stdin="".join(f"{path}\n" for path in paths).encode()).decode().split()
         for oid in oids:
-            self.read(oid)
-        return oids
+            self.read(oid)  # another object may have been there under its id
+        return dict(zip(files, oids, strict=True))
 
     def graft(self, tree: str, changes: Mapping[str, Entry | None]) -> str:
         """Store `tree` with files set (or, for None, removed) at paths, and give the id."""

@@ -1,4 +1,4 @@
-"""One `git cat-file` that is asked for objects and refs, so that each of them costs no process."""
+"""One `git cat-file` that answers for all objects and refs, so that none of them costs a process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NONE = (b" missing\n", b" ambiguous\n", b" submodule\n")
 
 
 class ObjectReader:
-    """Git starts when it is asked first, and again if somebody ended it; `close` ends it."""
+    """Starts git at the first question, and again if the process was killed; `close` ends it."""
 
     def __init__(self, command: Sequence[str], root: Path, env: Mapping[str, str]) -> None:
         self._command = (*command, "cat-file", "--batch-command")
@@ -35,28 +35,28 @@ class ObjectReader:
 
     def id_of(self, name: str) -> str:
         """The id of the object that a full ref name or another revision leads to; "" if there is none."""
-        header, _ = self._asked("info", name)
+        header, _ = self._query("info", name)
         return header[0].decode() if header else ""
 
     def contents(self, name: str) -> tuple[str, str, bytes] | None:
         """(id, type, bytes) of the object that a revision leads to; None if there is none."""
-        header, data = self._asked("contents", name)
+        header, data = self._query("contents", name)
         return (header[0].decode(), header[1].decode(), data) if header else None
 
-    def _asked(self, command: str, name: str) -> tuple[list[bytes], bytes]:
-        """(id, type and size; the bytes if `contents` are asked for), with nothing where there is no such object."""
+    def _query(self, command: str, name: str) -> tuple[list[bytes], bytes]:
+        """([id, type, size], bytes) for `contents`, the same without bytes for `info`; empty if there is no object."""
         if not name or "\n" in name:
             return [], b""
         line = f"{command} {name}\n".encode("utf-8", "surrogateescape")
         with self._guard:
-            answer = self._answer(line) or self._answer(line)  # somebody may have ended the process: once more
+            answer = self._send(line) or self._send(line)  # the process may have been killed: once more
         if answer is None:
             raise EnvironmentProblem(f"git cannot read object {name[:200]}", hint="git fsck")
         header, data = answer
         return ([], b"") if header.endswith(_NONE) else (header.split(), data)
 
-    def _answer(self, line: bytes) -> tuple[bytes, bytes] | None:
-        """(header, data) as git gives them; None if it ended before it had said all."""
+    def _send(self, line: bytes) -> tuple[bytes, bytes] | None:
+        """(header, data) as git prints them; None if it ended before the answer was complete."""
         process = self._process or self._start()
         assert process.stdin and process.stdout
         header, size, data = b"", 0, b""
@@ -72,11 +72,11 @@ class ObjectReader:
                 data = process.stdout.read(size)
         except BrokenPipeError:
             header = b""
-        except BaseException:  # what it still says would be taken for the next answer
+        except BaseException:  # the rest of its output would be taken for the next answer
             process.kill()
             self.close()
             raise
-        if header.endswith(b"\n") and len(data) == size:  # of a damaged object, git says the size, and dies
+        if header.endswith(b"\n") and len(data) == size:  # for a damaged object, git prints the size, and dies
             return header, data[:-1]
         self.close()
         return None
