@@ -43,21 +43,21 @@ def walk(top: Path, skipped: Collection[str] = (), *, unlock: bool = False) -> I
     with suppress(OSError):
         if unlock:
             make_accessible(None, str(top))
-        for fd, entries, _ in _visited(os.open(top, _FOLDER), skipped):
+        for fd, entries, _ in _visit(os.open(top, _FOLDER), skipped):
             for one in entries if unlock else ():
                 if one.path not in skipped and not _is_accessible(one.stat.st_mode):
                     make_accessible(fd, one.name)
             yield from entries
 
 
-def _visited(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[TreeEntry], str]]:
-    """(an open folder, what is in it, "") on the way down; (the same, nothing, the name of a folder in it that is done)
-    on the way up.
+def _visit(fd: int, skipped: Collection[str] = ()) -> Iterator[tuple[int, list[TreeEntry], str]]:
+    """Every folder from `fd` on, depth first: (its descriptor, its entries, "") on the way down, and on the way up
+    (its descriptor, [], the name of the folder in it that is done).
 
-    With one open folder at a time, `fd` first: the way back is `..`, and ends where it does not lead to where the way
-    down came from.
+    Only one folder is open at a time, and closed at the end. The way up is `..`; the visit ends if that does not lead
+    to the folder that it came from.
     """
-    way: list[tuple[_Identity, str, str, list[str]]] = []  # the folders above: what they are, prefix, way, what is left
+    way: list[tuple[_Identity, str, str, list[str]]] = []  # of the folders above: identity, prefix, name below, rest
     left: list[str] = []
     prefix, is_new = "", True
     try:
@@ -120,7 +120,7 @@ def size_of(path: Path) -> int:
 
 
 def children(below: Path, folder: Path) -> list[TreeEntry]:
-    """What is in a folder that lies in `below`; nothing if a link stands in the place of any folder on the way."""
+    """The entries of a folder in `below`; none if a folder on the way is a link."""
     try:
         fd = _open_below(below, folder)
     except (OSError, ValueError):
@@ -132,10 +132,10 @@ def children(below: Path, folder: Path) -> list[TreeEntry]:
 
 
 def remove(path: Path, below: Path | None = None) -> bool:
-    """Take away a file, a link, or a folder with all that is in it. Is it gone?
+    """Remove a file, a link, or a folder with everything in it; returns whether it is gone.
 
-    With `below`, a folder that holds the path, nothing is removed where a link stands in the place of a folder on the
-    way. What cannot be removed (a mount, a folder of somebody else) stays.
+    With `below`, a folder that holds the path, nothing is removed if a folder on the way is a link. What cannot be
+    removed (a mount, another user's folder) stays.
     """
     try:
         parent = _open_below(below or path.parent, path.parent)
@@ -149,7 +149,7 @@ def remove(path: Path, below: Path | None = None) -> bool:
 
 
 def _open_below(below: Path, folder: Path) -> int:
-    """A folder opened step by step from `below`, which is trusted; ValueError if it does not lie in there."""
+    """A folder, opened step by step from `below`, which is trusted; ValueError if it is not in there."""
     fd = os.open(below, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in folder.relative_to(below).parts:
@@ -165,7 +165,7 @@ def _remove(parent: int, name: str) -> None:
         if _unlink(parent, name):
             return
         make_accessible(parent, name)
-        for fd, entries, done in _visited(os.open(name, _FOLDER, dir_fd=parent)):
+        for fd, entries, done in _visit(os.open(name, _FOLDER, dir_fd=parent)):
             for one in entries:
                 if one.is_folder:
                     make_accessible(fd, one.name)  # to be entered
@@ -178,7 +178,7 @@ def _remove(parent: int, name: str) -> None:
 
 
 def _unlink(parent: int, name: str) -> bool:
-    """Take away what is not a folder. False for a folder, and for what cannot be removed."""
+    """Remove a file or a link; returns False for a folder, and for what cannot be removed."""
     try:
         os.unlink(name, dir_fd=parent)
     except OSError:
@@ -187,16 +187,16 @@ def _unlink(parent: int, name: str) -> bool:
 
 
 def _is_accessible(mode: int) -> bool:
-    """May its owner read a file, or read and empty a folder? All else is never opened."""
+    """May the owner read this file, or read and empty this folder? Other kinds of files are never opened."""
     wanted = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR if stat.S_ISREG(mode) else 0
     return mode & wanted == wanted
 
 
 def make_accessible(parent: int | None, name: str) -> None:
-    """Give a file a mode in which its owner can read it, and a folder one in which they can read and empty it.
+    """Let the owner read a file, or read and empty a folder.
 
-    By its descriptor alone: what becomes a link meanwhile leads nowhere. Only Linux can do that; elsewhere a folder
-    that its owner may not read stays.
+    Works on its descriptor, so that a file that becomes a link meanwhile leads nowhere. Only Linux can do that;
+    elsewhere nothing changes.
     """
     if sys.platform == "linux":
         with suppress(OSError):

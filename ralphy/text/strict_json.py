@@ -1,7 +1,7 @@
-"""Strict JSON: bytes to plain Python values and back, and the line that a value stands on.
+"""Strict JSON: bytes to plain Python values and back.
 
-Whatever `parse` accepts, `dump` can write, and reading that gives the same again. What `json` settles silently (keys
-given twice, NaN, numbers that overflow, halves of surrogate pairs) is refused.
+Whatever `parse` accepts, `dump` can write, and reading that gives the same again. What `json` accepts silently
+(duplicate keys, NaN, numbers that overflow, halves of surrogate pairs) is refused, with its line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SYNTAX_WORDS = {
 
 
 class _RefusedError(Exception):
-    """JSON that others may read differently: what it is, a hint, and how to find its line in the text."""
+    """JSON that other readers may read differently: what is wrong, a hint, and how to find its line in the text."""
 
     def __init__(self, what: str, hint: str, line: Callable[[str], int]) -> None:
         super().__init__(what)
