@@ -15,7 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from ralphy.errors import InvalidInput, NotFound
-from ralphy.files.read import names_in, read_regular, signature
+from ralphy.files.read import names_in, open_regular, read_regular, signature
 from ralphy.pipeline.model import Artifact, Marker
 from ralphy.pipeline.steps.table import documents
 from ralphy.text.nearest import nearest
@@ -201,11 +201,11 @@ def read_marker(path: Path) -> Marker | None:
     if not stat.S_ISREG(status.st_mode):
         return Marker(status.st_ctime_ns, "", _why_invalid(status, folder))
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = open_regular(path, os.O_NOFOLLOW)
     except OSError as error:
         return Marker(status.st_ctime_ns, "", f"cannot be read: {error.strerror}")
-    with os.fdopen(descriptor, "rb") as file:
-        held = os.fstat(descriptor)
+    with file:
+        held = os.fstat(file.fileno())
         invalid = _why_invalid(held, folder)
         text = "" if invalid else file.read(_MARKER_BYTES).decode("utf-8", "replace")
     return Marker(held.st_ctime_ns, text, invalid)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import orjson
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.read import read_tail
+from ralphy.files.read import open_regular, read_tail
 from ralphy.pipeline.history import History
 from ralphy.secrets.known_values import Values, clear_json, without_values
 from ralphy.state.chain import LINKAGE, last_link, linked, lock, unlock
@@ -89,24 +88,16 @@ class Journal:
     def _new_bytes(self) -> bytes:
         """What stands behind the last line read; from the beginning if the file was taken away or cut."""
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open_regular(self._path) as source:
+                status = os.fstat(source.fileno())
+                if status.st_ino != self._inode or status.st_size < self._read:
+                    self._inode, self._read = status.st_ino, 0
+                source.seek(self._read)
+                return source.read()
         except FileNotFoundError:
             return b""
         except OSError as error:
             raise self._unreadable(str(error.strerror)) from error
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise self._unreadable("it is not a plain file")
-            if status.st_ino != self._inode or status.st_size < self._read:
-                self._inode, self._read = status.st_ino, 0
-            if status.st_size == self._read:
-                return b""
-            with open(descriptor, "rb", closefd=False) as source:
-                source.seek(self._read)
-                return source.read()
-        finally:
-            os.close(descriptor)
 
     def _unreadable(self, why: str) -> EnvironmentProblem:
         return EnvironmentProblem(f"the journal cannot be read: {why}", where=str(self._path))

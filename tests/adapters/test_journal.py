@@ -125,7 +125,7 @@ def test_a_journal_that_was_wiped_or_that_another_took_the_place_of_goes_on_from
 def test_a_pipe_or_a_folder_in_its_place_is_said(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)
-    with pytest.raises(EnvironmentProblem, match="cannot be read: it is not a plain file"):
+    with pytest.raises(EnvironmentProblem, match="cannot be read: not a regular file"):
         Reader(path).seen()
     with pytest.raises(EnvironmentProblem, match="cannot be written"):
         Journal(path).append(line())

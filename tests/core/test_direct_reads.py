@@ -15,7 +15,6 @@ ALLOWED = {
     "ralphy/processes/resource_limits.py": "/proc",
     "ralphy/lanes/other_paths.py": "/proc",
     "ralphy/files/read.py": "the reader",
-    "ralphy/state/journal.py": "a descriptor that was opened without waiting",
     "ralphy/cli/setup/demo.py": "the demo's own folder",
     "ralphy/cli/status/repositories.py": "the names of folders, no file",
 }
