@@ -51,34 +51,33 @@ def signs_commits(repository: Repository) -> bool:
 
 
 def write_commit(repository: Repository, tree: str, text: CommitText) -> str:
-    """Make a commit of a tree, and give its id."""
+    """Make a commit of a tree, and return its id."""
     words = (*_OPTIONS, *_arguments(tree, text))
     return repository.run(*words, stdin=text.data, env=_variables(text)).decode().strip()
 
 
-def sign_commit(repository: Repository, tree: str, text: CommitText) -> str:
-    """Make a signed commit of a tree, and give its id. Raises EnvironmentProblem if nobody signs."""
-    return _sign(repository, tree, text, {})
+def sign_commit(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str] | None = None) -> str:
+    """Make a signed commit of a tree, with `more` variables for git, and return its id.
+
+    Raises EnvironmentProblem if it cannot be signed, DiskFull if it cannot be stored.
+    """
+    env = {**repository.env, **_variables(text), **(more or {}), "SSH_ASKPASS_REQUIRE": "never"}
+    with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
+        words = (*_OPTIONS, *_gpg_without_prompt(repository, Path(folder)), *_arguments(tree, text), "-S")
+        return _run(repository, words, env, text.data, Path(folder) / _LOG)
 
 
 def require_signer(repository: Repository, who: str) -> None:
     """Raises EnvironmentProblem if a commit could not be signed now, by a trial that leaves nothing behind."""
     empty = repository.text("hash-object", "-t", "tree", "--stdin")
     with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
-        env = {"GIT_OBJECT_DIRECTORY": folder}
-        _sign(repository, empty, CommitText((), who, 0, "May a commit be signed?\n"), env)
+        text = CommitText((), who, 0, "May a commit be signed?\n")
+        sign_commit(repository, empty, text, {"GIT_OBJECT_DIRECTORY": folder})
 
 
 def format_of(repository: Repository) -> str:
     """How commits are signed: openpgp, x509 or ssh."""
     return repository.text("config", "--default=openpgp", "--get", "gpg.format")
-
-
-def _sign(repository: Repository, tree: str, text: CommitText, more: Mapping[str, str]) -> str:
-    env = {**repository.env, **_variables(text), **more, "SSH_ASKPASS_REQUIRE": "never"}
-    with TemporaryDirectory(prefix="ralphy-sign-", dir=repository.git_dir) as folder:
-        words = (*_OPTIONS, *_gpg_without_prompt(repository, Path(folder)), *_arguments(tree, text), "-S")
-        return _run_bounded(repository, words, env, text.data, Path(folder) / _LOG)
 
 
 def _arguments(tree: str, text: CommitText) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ def _gpg_without_prompt(repository: Repository, folder: Path) -> tuple[str, ...]
     return "-c", f"gpg.{kind}.program={script}"
 
 
-def _run_bounded(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
+def _run(repository: Repository, words: Sequence[str], env: Mapping[str, str], stdin: bytes, log: Path) -> str:
     """The output of a git without a terminal, within half a minute; gpg writes to `log`."""
     argv = (repository.program, *repository.options, *words)
     try:
