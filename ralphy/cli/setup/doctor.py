@@ -58,7 +58,8 @@ def _counted(number: int, what: str) -> str:
 
 
 def _lines(name: str, finding: DoctorFinding) -> Iterator[str]:
-    yield f"{finding.health.value:<5} {name:<10} {finding.message}"
+    message = finding.message.replace("\n", f"\n{'':<17}")
+    yield f"{finding.health.value:<5} {name:<10} {message}"
     if finding.fix:
         yield f"{'':<16} fix: {finding.fix}"
 
