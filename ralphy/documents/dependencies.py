@@ -1,7 +1,7 @@
-"""Ids of stories and what a story depends on, in every spelling that is read.
+"""Ids of stories and what a story depends on, in every accepted spelling.
 
-`dependsOn` is Ralphy's own; `dependencies`, and ids as numbers, are what other tools write. The value in memory has
-`dependsOn` and texts alone, and so has prd.json once Ralphy writes it.
+Ralphy writes `dependsOn`; other tools write `dependencies`, and ids as numbers. In memory, and in a prd.json that
+Ralphy has written, there is `dependsOn` alone, and ids are text.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-OWN = "dependsOn"
-SPELLINGS = (OWN, "dependencies")
+DEPENDS_ON = "dependsOn"
+SPELLINGS = (DEPENDS_ON, "dependencies")
 
 
 def id_of(value: Any) -> str | None:
@@ -22,7 +22,7 @@ def id_of(value: Any) -> str | None:
 
 
 def listed(story: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """(field, place in it, id) of every dependency; what has the wrong type is passed over."""
+    """(field, index, id) of every dependency; values of a wrong type are left out."""
     for name in SPELLINGS:
         for n, value in enumerate(_list(story.get(name))):
             if (story_id := id_of(value)) is not None:
@@ -30,16 +30,16 @@ def listed(story: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
 
 
 def disagrees(story: Mapping[str, Any]) -> str:
-    """The other spelling that says something else than `dependsOn`; "" if none does."""
-    own = story.get(OWN)
-    if not isinstance(own, list):
+    """The other spelling, if it lists other ids than `dependsOn`; else ""."""
+    listed_ids = story.get(DEPENDS_ON)
+    if not isinstance(listed_ids, list):
         return ""
-    others = (name for name in SPELLINGS if name != OWN and isinstance(story.get(name), list))
-    return next((name for name in others if set(map(id_of, story[name])) != set(map(id_of, own))), "")
+    others = (name for name in SPELLINGS if name != DEPENDS_ON and isinstance(story.get(name), list))
+    return next((name for name in others if set(map(id_of, story[name])) != set(map(id_of, listed_ids))), "")
 
 
 def with_own_spelling(document: dict[str, Any]) -> dict[str, Any]:
-    """The document as Ralphy spells it; the same one if it is spelled so. It must fit its schema."""
+    """The document as Ralphy writes it; the same object if it is so already. It must fit its schema."""
     stories = document.get("userStories") or []
     if all(map(_is_own, stories)):
         return document
@@ -47,16 +47,16 @@ def with_own_spelling(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_own(story: Mapping[str, Any]) -> bool:
-    return isinstance(story["id"], str) and not any(name in story for name in SPELLINGS if name != OWN)
+    return isinstance(story["id"], str) and not any(name in story for name in SPELLINGS if name != DEPENDS_ON)
 
 
 def _respelled(story: dict[str, Any]) -> dict[str, Any]:
     respelled: dict[str, Any] = {}
     for name, value in story.items():
-        if name == OWN or name not in SPELLINGS:
+        if name == DEPENDS_ON or name not in SPELLINGS:
             respelled[name] = value
-        elif OWN not in story:
-            respelled[OWN] = list(map(id_of, value))
+        elif DEPENDS_ON not in story:
+            respelled[DEPENDS_ON] = list(map(id_of, value))
     return {**respelled, "id": id_of(story["id"])}
 
 

@@ -1,4 +1,4 @@
-"""Merge two prd.json that came from one: what a person has edited since, and what Ralphy has recorded since.
+"""Merge two versions of a prd.json: what a person has edited, and what Ralphy has recorded meanwhile.
 
 The person's document stands, with Ralphy's own fields (passes, status, execution, evidence, ticks, the workflow) put in
 by the stories' ids, and with what only Ralphy has changed. A completed story is never removed.
@@ -14,14 +14,14 @@ from typing import Any
 from ralphy.documents.criteria import LISTS, unticked
 from ralphy.pipeline.model import Document
 
-OWN = ("passes", "status", "execution", "evidence")  # of a story
+RECORDED = ("passes", "status", "execution", "evidence")  # the fields of a story that only Ralphy writes
 _STORIES = "userStories"
-_OWN_ROOT = ("workflow", _STORIES)
+_RECORDED_ROOT = ("workflow", _STORIES)
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The document, and in sentences what could not be taken from both sides."""
+    """The document, and a sentence for each change that it does not have."""
 
     document: Document
     clashes: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Merged:
 def merge(base: Document, ralphy: Document, person: Document) -> Merged:
     """What `ralphy` and `person` made of `base`, in one document.
 
-    All three are valid documents. A person who removed all stories has removed none: that is asked about elsewhere.
+    All three are valid documents. Where the person's has no stories, Ralphy's stay: see `stories_gone`.
     """
     if _is_same(base, person):
         return Merged(ralphy)
@@ -41,21 +41,21 @@ def merge(base: Document, ralphy: Document, person: Document) -> Merged:
         for name in _order(ralphy, person)
     }  # fmt: skip
     stories = [story for story in merged.values() if story is not None]
-    root = _fields("", base, {**ralphy, _STORIES: stories}, {**person, _STORIES: stories}, _OWN_ROOT, clashes)
+    root = _fields("", base, {**ralphy, _STORIES: stories}, {**person, _STORIES: stories}, _RECORDED_ROOT, clashes)
     return Merged(root, tuple(clashes))
 
 
 def began_with(person: Document, candidates: Sequence[Document]) -> int:
-    """Which of the candidates (newest first) an edited document came from: a person leaves Ralphy's own fields alone.
+    """The index of the candidate (newest first) that a person has edited: the one with the same recorded fields.
 
-    An editor that was open while Ralphy wrote saves the edit of an older version.
+    An editor that was open while Ralphy wrote saves an edit of an older version.
     """
     edited = _by_id(person)
     return min(range(len(candidates)), key=lambda number: _distance(_by_id(candidates[number]), edited))
 
 
 def stories_gone(base: Document, ralphy: Document, person: Document) -> tuple[str, ...]:
-    """The stories whose removal is a slip until the person confirms it: all of them at once, or completed ones."""
+    """The removed stories that the person has to confirm: all of them at once, or completed ones."""
     before, now, left = _by_id(base), _by_id(ralphy), _by_id(person)
     return tuple(name for name in before if name not in left and name in now and (not left or _is_completed(now[name])))
 
@@ -64,11 +64,11 @@ def _story(
     name: str, base: Document | None, ralphy: Document | None, person: Document | None, clashes: list[str]
 ) -> Document | None:
     if person is None:  # removed by the person, or added by Ralphy since
-        is_kept = ralphy is not None and base is not None and _is_completed(ralphy)
-        clashes += [f"{name}: completed meanwhile, kept"] if is_kept else []
-        return ralphy if base is None or is_kept else None
+        was_completed = ralphy is not None and base is not None and _is_completed(ralphy)
+        clashes += [f"{name}: completed meanwhile, kept"] if was_completed else []
+        return ralphy if base is None or was_completed else None
     if ralphy is not None:
-        return _fields(f"{name}: ", base or {}, ralphy, person, OWN, clashes)
+        return _fields(f"{name}: ", base or {}, ralphy, person, RECORDED, clashes)
     if base is not None and _is_same(_without_own(base), _without_own(person)):
         return None  # Ralphy has removed it, and the person has not touched it
     clashes += [f"{name}: story was changed by you and by Ralphy: keeping yours"] if base else []
@@ -101,7 +101,7 @@ def _fields(
 
 
 def _ticked(person: Any, ralphy: Any) -> list[Any]:
-    """The items that the person wants; ticked are those that Ralphy has ticked."""
+    """The person's items, with Ralphy's ticks."""
     known = {_text(unticked(item)): item for item in ralphy or ()}
     return [known.get(_text(unticked(item)), _open(item)) for item in person]
 
@@ -117,15 +117,15 @@ def _order(ralphy: Document, person: Document) -> list[str]:
 
 
 def _distance(candidate: Mapping[str, Document], edited: Mapping[str, Document]) -> int:
-    """How many stories of a candidate are missing in the edit, or have other fields of Ralphy's."""
+    """How many stories of a candidate are missing in the edit, or have other recorded fields there."""
     return sum(
-        name not in edited or any(not _is_same_in(own, raw, edited[name]) for own in OWN)
+        name not in edited or any(not _is_same_in(own, raw, edited[name]) for own in RECORDED)
         for name, raw in candidate.items()
     )
 
 
 def _without_own(story: Document) -> Document:
-    return {name: value for name, value in story.items() if name not in OWN}
+    return {name: value for name, value in story.items() if name not in RECORDED}
 
 
 def _is_completed(story: Document) -> bool:
@@ -134,7 +134,7 @@ def _is_completed(story: Document) -> bool:
 
 
 def _as_new(story: Document) -> Document:
-    """A person's new story: nothing is proved of it, whatever it says."""
+    """A person's new story, as pending, whatever it claims."""
     plain = {name: [_open(item) for item in value] if name in LISTS and isinstance(value, list) else value
              for name, value in _without_own(story).items()}  # fmt: skip
     last = next(reversed(plain))
@@ -160,5 +160,5 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A value as one text, whatever the order of its fields: in Python, true equals 1."""
+    """A value as JSON, whatever the order of its fields: in Python, True equals 1."""
     return json.dumps(value, sort_keys=True)

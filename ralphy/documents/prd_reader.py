@@ -1,8 +1,7 @@
-"""Read prd.json and drafts of stories: what the schema asks for, then the rules that it cannot say."""
+"""Read prd.json and drafts of stories; check them by their schema, then by the rules that it cannot express."""
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
@@ -16,7 +15,7 @@ from referencing import Registry, Resource
 from ralphy.documents.criteria import LISTS, unticked
 from ralphy.documents.dependencies import with_own_spelling
 from ralphy.documents.feature_folder import kind_of
-from ralphy.documents.prd_merge import OWN
+from ralphy.documents.prd_merge import RECORDED
 from ralphy.documents.prd_rules import Problem, problems
 from ralphy.errors import InvalidInput, NotFound, joined
 from ralphy.files.read import read_regular, signature
@@ -35,18 +34,15 @@ SEE_EXAMPLE = "see prd.json.example"
 PRD_SCHEMA = ".ralphy/schemas/prd.schema.json"
 
 
-def read_prd(
-    path: Path, *, base_branches: Collection[str] = USUAL_BASES, shown_as: str | None = None
-) -> tuple[Document, str]:
-    """The document and the sha256 (hex) of its bytes; `shown_as` is how errors name the file.
+def read_prd(path: Path, *, base_branches: Collection[str] = USUAL_BASES, where: str = "") -> Document:
+    """The document in a file; `where` is how errors name the file, by default its path.
 
-    Never blocks. Raises NotFound if nothing is there, InvalidInput for what is not a plain readable file
-    or not a valid prd.json.
+    Never blocks. Raises NotFound if there is no file, InvalidInput if it is no plain readable file or no valid
+    prd.json.
     """
-    where = escaped(shown_as or str(path))
-    data = _read(path, where)
+    where = escaped(where or str(path))
     try:
-        return check_prd(data, where, base_branches=base_branches), hashlib.sha256(data).hexdigest()
+        return check_prd(_read(path, where), where, base_branches=base_branches)
     except InvalidInput as error:
         if error.hint == SEE_EXAMPLE and any((folder / PRD_SCHEMA).is_file() for folder in path.absolute().parents):
             error.hint = f"see {PRD_SCHEMA}"
@@ -54,7 +50,7 @@ def read_prd(
 
 
 def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL_BASES) -> Document:
-    """The document that these bytes of a prd.json say, dependencies in Ralphy's own spelling.
+    """The document in the bytes of a prd.json, with dependencies as Ralphy spells them.
 
     Raises InvalidInput with up to ten problems.
     """
@@ -66,17 +62,17 @@ def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL
 
 @lru_cache(maxsize=4)
 def _misfits_in(data: bytes) -> tuple[Problem, ...]:
-    """Kept, for a command reads the same file for two purposes, and 1000 stories take a quarter of a second."""
+    """Cached: a command may read a file twice, and 1000 stories take a quarter of a second."""
     return tuple(_misfits(parse(data, ""), "prd"))
 
 
 def prd_problems(document: Any, *, base_branches: Collection[str] = USUAL_BASES) -> list[Problem]:
-    """What is wrong with the value of a prd.json, its schema's demands first."""
+    """What is wrong with the value of a prd.json: by its schema, then by the rules."""
     return _first_at_each_place([*_misfits(document, "prd"), *problems(document, base_branches)])
 
 
 def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = ()) -> list[Document]:
-    """The stories of an agent's draft, without what only Ralphy may say of them (passes, status, done, …).
+    """The stories of an agent's draft, without the fields that only Ralphy writes (passes, status, done, …).
 
     Dependencies may name stories of the draft and `known_ids`. Raises InvalidInput with up to ten
     problems, worded so that the agent can fix them.
@@ -91,7 +87,7 @@ def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = 
 
 
 def _planned(draft: Any) -> Any:
-    """The draft without what only Ralphy may say; the places of everything else stay as they were."""
+    """The draft without the fields that only Ralphy writes; the paths of all other values stay the same."""
     if not isinstance(draft, dict) or not isinstance(draft.get("userStories"), list):
         return draft
     return {**draft, "userStories": [_planned_story(story) for story in draft["userStories"]]}
@@ -100,7 +96,7 @@ def _planned(draft: Any) -> Any:
 def _planned_story(story: Any) -> Any:
     if not isinstance(story, dict):
         return story
-    planned = {key: value for key, value in story.items() if key not in OWN}
+    planned = {key: value for key, value in story.items() if key not in RECORDED}
     for name in LISTS:
         if isinstance(planned.get(name), list):
             planned[name] = [unticked(item) for item in planned[name]]
@@ -111,19 +107,19 @@ def _read(path: Path, where: str) -> bytes:
     data = read_regular(path, MAX_BYTES)
     if data is not None:
         return data
-    seen = signature(path)
-    if seen is None:
+    status = signature(path)
+    if status is None:
         hint = "run `ralphy init`, or write PRD.md next to it and run `ralphy loop`"
         raise NotFound("does not exist", where=where, hint=hint)
-    if not stat.S_ISREG(seen[0]):
-        raise InvalidInput(f"is {kind_of(seen[0])}, must be a plain file", where=where)
-    if seen[2] > MAX_BYTES:
+    if not stat.S_ISREG(status[0]):
+        raise InvalidInput(f"is {kind_of(status[0])}, must be a plain file", where=where)
+    if status[2] > MAX_BYTES:
         raise too_large(where, MAX_BYTES)
     raise InvalidInput("is not readable", where=where, hint="make it readable: chmod u+r")
 
 
 def _refusal(violations: Sequence[Problem], data: bytes, where: str) -> InvalidInput:
-    """One error that names the first ten problems, each with its line."""
+    """One error with the first ten problems, each with its line."""
     lines = lines_of(decode(data, where), [problem.path for problem in violations])
     errors = [InvalidInput(str(problem), where=f"{where}:{line}", hint=problem.hint)
               for line, problem in zip(lines, violations, strict=True)]  # fmt: skip
@@ -133,14 +129,14 @@ def _refusal(violations: Sequence[Problem], data: bytes, where: str) -> InvalidI
 
 
 def _misfits(document: Any, name: str) -> list[Problem]:
-    """What the schema says of the document, the outermost first."""
+    """How the document breaks its schema, the outermost value first."""
     errors = list(islice(_validator(name).iter_errors(document), MOST_ERRORS))
     errors.sort(key=lambda error: len(error.absolute_path))
     return [problem for error in errors for problem in _worded(error)]
 
 
 def _first_at_each_place(violations: Iterable[Problem]) -> list[Problem]:
-    """The problems without those at a place that has one: a value of the wrong type breaks other demands, too."""
+    """The first problem of each place: a value of a wrong type breaks other demands, too."""
     at: dict[tuple[str | int, ...], Problem] = {}
     for problem in violations:
         at.setdefault(problem.path, problem)

@@ -1,7 +1,6 @@
-"""What must hold for a prd.json beyond its schema: no base branch, unique ids, and dependencies that can be met.
+"""The rules for a prd.json that its schema cannot express: no base branch, unique ids, dependencies that can be met.
 
-`problems` takes any value that JSON can say: what has the wrong type is the schema's business, and is
-passed over here.
+`problems` takes any JSON value, and leaves values of a wrong type to the schema.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from ralphy.documents.dependencies import OWN, SPELLINGS, disagrees, id_of, listed
+from ralphy.documents.dependencies import DEPENDS_ON, SPELLINGS, disagrees, id_of, listed
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import preview
 
@@ -37,15 +36,15 @@ def rendered(path: Sequence[str | int]) -> str:
 
 
 def problems(document: Any, base_branches: Collection[str] = (), *, known_ids: Collection[str] = ()) -> list[Problem]:
-    """Everything that is wrong with the document's content, the most important first.
+    """The rules that the document breaks, the most important first.
 
-    `known_ids` are stories outside the document that dependencies may name (a draft's elder siblings).
+    `known_ids` are stories outside the document that dependencies may name: those that a draft adds to.
     """
     if not isinstance(document, dict):
         return []
-    given = document.get("userStories")
-    given = given if isinstance(given, list) else []
-    named = [(n, name, story) for n, story in enumerate(given)
+    stories = document.get("userStories")
+    stories = stories if isinstance(stories, list) else []
+    named = [(n, name, story) for n, story in enumerate(stories)
              if isinstance(story, dict) and (name := id_of(story.get("id"))) is not None]  # fmt: skip
     return [
         *_branch(document.get("branchName"), base_branches),
@@ -82,18 +81,18 @@ def _dependencies(named: Named, known_ids: Collection[str]) -> Iterable[Problem]
         if not any(story.get(name) for name in SPELLINGS):
             continue
         inside = graph.setdefault(story_id, [])
-        for field, n, other in listed(story):
+        for field, n, needed in listed(story):
             path = ("userStories", index, field, n)
-            if other == story_id:
+            if needed == story_id:
                 yield Problem(path, "is the story itself", "remove it")
-            elif other in places:
-                inside.append(other)
-            elif other not in known_ids:
-                near = spelled.get(other.strip().lower())
-                yield Problem(path, f"is {preview(other)}, no such story", _like(near))
-        if name := disagrees(story):
-            ids = {field: _ids_of(story[field]) for field in (name, OWN)}
-            yield Problem(("userStories", index, name), f"is {ids[name]}, but {OWN} is {ids[OWN]}", f"keep only {OWN}")
+            elif needed in places:
+                inside.append(needed)
+            elif needed not in known_ids:
+                near = spelled.get(needed.strip().lower())
+                yield Problem(path, f"is {preview(needed)}, no such story", _hint(near))
+        if other := disagrees(story):
+            message = f"is {_ids_of(story[other])}, but {DEPENDS_ON} is {_ids_of(story[DEPENDS_ON])}"
+            yield Problem(("userStories", index, other), message, f"keep only {DEPENDS_ON}")
     yield from _circles(graph, named)
 
 
@@ -101,7 +100,7 @@ def _ids_of(listed: Iterable[Any]) -> str:
     return escaped(", ".join(str(one)[:64] for one in listed))[:200] or "empty"
 
 
-def _like(known: str | None) -> str:
+def _hint(known: str | None) -> str:
     return f"did you mean {preview(known)}?" if known else "use a story's id, or remove it"
 
 

@@ -1,8 +1,7 @@
-"""prd.json on the disk: read when it changed, written whole; Ralphy is its only writer."""
+"""prd.json on the disk: read when it has changed, written whole. Ralphy and its person write it."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
@@ -14,50 +13,45 @@ from ralphy.text.strict_json import dump
 
 
 class PrdStore:
-    """The file and the value that was last read from it or written to it."""
+    """The file, and the PRD that was last read from it or written to it; `where` is how errors name the file."""
 
-    def __init__(self, path: Path, shown_as: str, base_branches: Collection[str] = ()) -> None:
+    def __init__(self, path: Path, where: str, base_branches: Collection[str] = ()) -> None:
         self.path = path
-        self._shown_as = shown_as
+        self._where = where
         self._base_branches = base_branches
-        self._seen: tuple[int, ...] | None = None
-        self._prd: Prd | None = Prd.of({"userStories": []})
-        self._digest = ""
+        self._signature: tuple[int, ...] | None = None
+        self._prd: Prd | None = None
 
     def load(self) -> Prd:
         """The PRD as it is there now, without stories if there is no file.
 
         Raises InvalidInput (file, line, field) for anything that is not a valid prd.json.
         """
-        seen = signature(self.path)
-        prd = self._prd
-        if seen is None:
-            self._seen, prd, self._digest = None, Prd.of({"userStories": []}), ""
-        elif prd is None or seen != self._seen:
-            document, digest = read_prd(self.path, base_branches=self._base_branches, shown_as=self._shown_as)
-            if prd is None or digest != self._digest:
-                prd, self._digest = Prd.of(document), digest
-            self._seen = seen
-        self._prd = prd
-        return prd
+        now = signature(self.path)
+        if now is None:
+            self._prd = Prd.of({"userStories": []})
+        elif self._prd is None or now != self._signature:
+            self._prd = Prd.of(read_prd(self.path, base_branches=self._base_branches, where=self._where))
+        self._signature = now
+        return self._prd
 
     def forget(self) -> None:
-        """Let the value go until it is asked for again; that the file is known is not forgotten."""
+        """Release the value; the next `load` reads the file again."""
         self._prd = None
 
     @property
     def exists(self) -> bool:
-        return self._seen is not None
+        return self._signature is not None
 
     @property
     def is_as_read(self) -> bool:
         """Is the file still the one that was last read or written here?"""
-        return signature(self.path) == self._seen
+        return signature(self.path) == self._signature
 
     def save(self, prd: Prd) -> bytes:
         """Replace the file; gives the bytes that are there now."""
         data = dump(prd.raw)
         replace_file(self.path, data)
         sync_folder(self.path.parent)
-        self._seen, self._prd, self._digest = signature(self.path), prd, hashlib.sha256(data).hexdigest()
+        self._signature, self._prd = signature(self.path), prd
         return data

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralphy.documents.prd_merge import OWN, began_with, merge, stories_gone
+from ralphy.documents.prd_merge import RECORDED, began_with, merge, stories_gone
 from ralphy.pipeline.model import Document
 from tests.core.building import done, examples, story
 
@@ -76,7 +76,7 @@ def test_no_edit_changes_what_ralphy_records_or_loses_a_story_and_a_second_merge
     recorded = by_id(ralphy)
     for name, raw in by_id(merged).items():
         expected = recorded.get(name, {"passes": False, "status": "pending"})
-        assert {key: raw.get(key) for key in OWN} == {key: expected.get(key) for key in OWN}
+        assert {key: raw.get(key) for key in RECORDED} == {key: expected.get(key) for key in RECORDED}
     assert merged["workflow"] == ralphy["workflow"]
 
     found = ids(merged)

@@ -157,7 +157,7 @@ def _judge(path: Path, display_path: str, bases: Collection[str]) -> FileResult:
 
 
 def _prd(path: Path, display_path: str, bases: Collection[str]) -> str:
-    document, _ = read_prd(path, base_branches=bases, shown_as=display_path)
+    document = read_prd(path, base_branches=bases, where=display_path)
     return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
 
 
