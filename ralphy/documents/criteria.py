@@ -1,7 +1,7 @@
-"""Acceptance criteria and tasks in every form that a prd.json may write them, read in one place.
+"""Acceptance criteria and tasks of a prd.json, in every form that it may give them.
 
-A sentence, or an object with its words in `title`, `text` or `description`. Whatever else an object says in words
-follows with its field's name, so that nothing that was written is lost between prd.json and an agent.
+An entry is a sentence, or an object with its text in `title`, `text` or `description`. The texts of its other fields
+follow with the fields' names, so that nothing is lost between prd.json and an agent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-# Where the words of an object stand; one of them at least must hold some.
+# The fields with the text of an object; at least one of them must have some.
 WORDS = ("title", "text", "description")
 # The lists of a story whose items are read here, and what people call them.
 LISTS = {"acceptanceCriteria": "Acceptance criteria", "tasks": "Tasks"}
@@ -31,7 +31,7 @@ class Item:
 
     @property
     def digest(self) -> str:
-        """Short, and another one when the words change: what was said of a criterion holds for these words alone."""
+        """12 hex digits of the text: an answer to a criterion holds only for the text that it was given for."""
         return sha256(str(self).encode("utf-8", "replace")).hexdigest()[:12]
 
     def bullet(self, mark: str = "-") -> str:
@@ -40,7 +40,7 @@ class Item:
 
 
 def item_of(raw: Any) -> Item:
-    """What one entry of a list says, whatever its form."""
+    """The item that one entry of a list describes, whatever its form."""
     if not isinstance(raw, Mapping):
         return Item("", "" if raw is None else str(raw).strip())
     words = dict.fromkeys(text for name in WORDS if (text := _text(raw.get(name))))
@@ -51,7 +51,7 @@ def item_of(raw: Any) -> Item:
 
 
 def _text(value: Any) -> str:
-    """The words of a field; those of a list one after the other."""
+    """The text of a field; of a list, its texts."""
     if isinstance(value, list | tuple):
         return "; ".join(text for one in value if (text := _text(one)))
     return value.strip() if isinstance(value, str) else ""

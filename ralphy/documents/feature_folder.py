@@ -1,4 +1,4 @@
-"""The feature folder: its paths, the digests of its artifacts, and what a marker in it is worth."""
+"""The feature folder: its paths, the digests of its artifacts, and whether a marker in it is valid."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ralphy.pipeline.steps.table import documents
 from ralphy.text.nearest import nearest
 
 NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$")
-_SHORT = 60  # of a proposed name: there is room for a number
+_MOST_OF_A_NAME = 60  # of a proposed one: there is room for a number
 MARKERS = ("APPROVED", "REJECTED", "STOP")
-# What Ralphy writes for people alone: nothing reads it, so nothing wakes up when it changes.
+# Files that Ralphy writes for people and never reads: a change of one wakes nothing up.
 VIEWS = ("TASKS.md", "REPORT.md", "REPORT.html")
 NOT_COMMITTED = (*VIEWS, *MARKERS)
 # The folder's .gitignore: the views, the markers, and what runs leave in `.ralphy/`.
@@ -36,14 +36,14 @@ _IGNORED = (
 )
 IGNORE_TEXT = "\n".join((*_IGNORED, ""))
 _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
-# What Ralphy reads and writes in the folder, beside the artifacts and a document per story.
-_PLACES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
+# Files that Ralphy reads or writes in the folder, beside the artifacts and a document per story.
+_FILES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
 _FOLDERS = ("stories", ".ralphy")
 _MARKER_BYTES = 64 * 1024
 
 
 def artifact_names() -> tuple[str, ...]:
-    """The documents that decisions go by."""
+    """The documents that decisions depend on."""
     return ("PRD.md", *documents(), "QUESTIONS.md")
 
 
@@ -73,7 +73,7 @@ class Feature:
 def find(root: Path, features_dir: str, wanted: str, cwd: Path) -> Feature:
     """The feature called `wanted`, or at that path.
 
-    Raises NotFound (naming what there is) and InvalidInput for names that are not names.
+    Raises NotFound with the known names, InvalidInput for an invalid name.
     """
     folder = root / features_dir / wanted
     if NAME.fullmatch(wanted) and (folder.is_dir() or not _is_folder(cwd / wanted)):
@@ -118,22 +118,22 @@ def _feature(root: Path, folder: Path) -> Feature:
 
 
 def listed(root: Path, features_dir: str) -> Iterator[Feature]:
-    """Every feature of the repository, by name; folders without PRD.md, SPEC.md or prd.json are none."""
+    """Every feature of the repository, by name: each folder with a PRD.md, SPEC.md or prd.json."""
     for name in _folders(root / features_dir):
         if NAME.fullmatch(name) and _holds_documents(root / features_dir / name):
             yield _feature(root, root / features_dir / name)
 
 
 def ignored(root: Path, features_dir: str) -> list[str]:
-    """Folders with documents of a feature and no name of one; a . or _ at its beginning is meant so."""
+    """Folders with a feature's documents whose names are invalid; a . or _ at the beginning means to leave one out."""
     folders = (name for name in _folders(root / features_dir) if not NAME.fullmatch(name) and name[0] not in "._")
     return [name for name in folders if _holds_documents(root / features_dir / name)]
 
 
 def misnamed(folder: Path) -> InvalidInput:
-    """What is wrong with the name of a folder, and the command that renames it."""
+    """The error for a folder with an invalid name, with the command that renames it."""
     plain = unicodedata.normalize("NFKD", folder.name).encode("ascii", "ignore").decode()
-    name = re.sub(r"[^a-zA-Z0-9_]+", "-", plain).strip("-_")[:_SHORT] or "feature"
+    name = re.sub(r"[^a-zA-Z0-9_]+", "-", plain).strip("-_")[:_MOST_OF_A_NAME] or "feature"
     free = next(one for n in count(1) if not (folder.parent / (one := f"{name}-{n}" if n > 1 else name)).exists())
     old, new = (os.path.relpath(path) for path in (folder, folder.parent / free))
     return InvalidInput(f"{folder.name!r} is not a feature name (letters, digits, - and _, at most 64)",
@@ -152,32 +152,32 @@ def _holds_documents(folder: Path) -> bool:
 
 
 def artifact_digest(data: bytes) -> str:
-    """The digest by which an artifact's bytes are known: sha256, hex."""
+    """The sha256 of an artifact's bytes, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 def read_artifact(path: Path) -> Artifact | None:
-    """Digest and ctime of a regular file with something in it; None for all else."""
-    seen, data = signature(path), read_regular(path)
-    return Artifact(artifact_digest(data), seen[4]) if seen and data and data.strip() else None
+    """Digest and ctime of a regular file that is not blank; None for anything else."""
+    status, data = signature(path), read_regular(path)
+    return Artifact(artifact_digest(data), status[4]) if status and data and data.strip() else None
 
 
 def obstructions(feature: Feature) -> tuple[str, ...]:
-    """What lies where a document or a folder of the feature belongs, and is none: a sentence each."""
-    documents = [feature.file(name) for name in (*artifact_names(), *_PLACES)]
+    """A sentence for each path of a document or folder of the feature that holds something else."""
+    documents = [feature.file(name) for name in (*artifact_names(), *_FILES)]
     documents += [feature.file(f"stories/{name}") for name in names_in(feature.file("stories")) if name.endswith(".md")]
     places = [(path, stat.S_ISREG, "a plain file") for path in documents]
     places += [(feature.file(name), stat.S_ISDIR, "a folder") for name in _FOLDERS]
     return tuple(
         f"{feature.in_repository(path.relative_to(feature.folder).as_posix())} "
-        f"is {kind_of(seen[0])} but must be {wanted}"
+        f"is {kind_of(status[0])} but must be {wanted}"
         for path, is_right, wanted in places
-        if (seen := signature(path)) and not is_right(seen[0])
+        if (status := signature(path)) and not is_right(status[0])
     )
 
 
 def kind_of(mode: int) -> str:
-    """What lies at a path, by its mode."""
+    """What a mode of `lstat` stands for, in words."""
     return _KINDS.get(stat.S_IFMT(mode), "a device or a socket")
 
 
@@ -190,9 +190,9 @@ _KINDS = {
 
 
 def read_marker(path: Path) -> Marker | None:
-    """A marker as it lies there, judged without regard to its gate; None if there is none.
+    """The marker at a path, checked without regard to its gate; None if there is none.
 
-    What is judged is what is read: one open file, whatever is put in its place meanwhile.
+    The file that is checked is the one that is read, even if it is replaced meanwhile.
     """
     try:
         status, folder = path.lstat(), path.parent.stat()
@@ -205,10 +205,10 @@ def read_marker(path: Path) -> Marker | None:
     except OSError as error:
         return Marker(status.st_ctime_ns, "", f"cannot be read: {error.strerror}")
     with file:
-        held = os.fstat(file.fileno())
-        invalid = _why_invalid(held, folder)
+        opened = os.fstat(file.fileno())
+        invalid = _why_invalid(opened, folder)
         text = "" if invalid else file.read(_MARKER_BYTES).decode("utf-8", "replace")
-    return Marker(held.st_ctime_ns, text, invalid)
+    return Marker(opened.st_ctime_ns, text, invalid)
 
 
 def _why_invalid(status: os.stat_result, folder: os.stat_result) -> str:

@@ -1,7 +1,7 @@
-"""progress.txt, the shared memory: an entry per attempt, patterns on top, bounded.
+"""progress.txt, the agents' shared memory: patterns on top, then an entry per attempt, within a limit of size.
 
-Each entry also stands whole in its own story's document, in the same commit; progress.txt only drops
-the oldest ones, since git stores the whole file with every commit.
+Each entry is also in its story's document, in the same commit. progress.txt loses the oldest ones, since Git stores the
+whole file with every commit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATTERNS = "## Codebase Patterns"
 
 @dataclass(frozen=True, slots=True)
 class ProgressEntry:
-    """One attempt as people and later agents read it; `at` is ISO time, `checks` are finished sentences."""
+    """One attempt, for people and later agents; `at` is ISO time, `checks` are sentences."""
 
     at: str
     story: str
@@ -71,21 +71,21 @@ class ProgressEntry:
 
 
 def _guarded(text: str) -> str:
-    """Text of an agent or a test run, unable to look like an entry, a rule or a terminal command."""
+    """Text of an agent or a test run that cannot pass for a heading, a rule or a terminal command."""
     plain = replace_unprintable(text, "\n\t")
     return re.sub(r"^(\s*)(#+ |---)", r"\1 \2", plain, flags=re.M)
 
 
 def _line(text: str) -> str:
-    """Text on one line: the name of a file may hold a line break, or bytes that are not text."""
+    """Text on one line: a file's name may hold a line break, or bytes that are no text."""
     return replace_unprintable(text, by="�")
 
 
 def added(text: str, entry: ProgressEntry, started: str) -> str:
-    """progress.txt with one more entry; new patterns of its learnings go on top, the oldest entries go."""
+    """progress.txt with one more entry: new patterns of its learnings go on top, the oldest entries are dropped."""
     head, entries = _split(text or f"{_TITLE}\nStarted: {started}\n\n{_PATTERNS}\n\n---\n")
-    learnt = _PATTERN.findall(_guarded(entry.learnings[:_MOST_LEARNINGS]))
-    head = _with_patterns(head, [pattern.strip()[:_MOST_PATTERN] for pattern in learnt])
+    new_patterns = _PATTERN.findall(_guarded(entry.learnings[:_MOST_LEARNINGS]))
+    head = _with_patterns(head, [pattern.strip()[:_MOST_PATTERN] for pattern in new_patterns])
     entries.append(entry.render())
     return _bounded(head, entries)
 
@@ -98,7 +98,7 @@ def run_without_commit(text: str) -> str:
 
 
 def with_commit(text: str, run: str, commit: str) -> str:
-    """progress.txt with the commit of a run's entry: that could not stand in the commit itself."""
+    """progress.txt with the commit in a run's entry, which a later commit adds."""
     return text.replace(f"\nRun: {run}\n", f"\nRun: {run}\nCommit: {commit[:10]}\n", 1)
 
 
@@ -134,7 +134,7 @@ def _with_patterns(head: str, patterns: Sequence[str]) -> str:
 
 
 def story_document(existing: str, story: Story, entry: ProgressEntry) -> str:
-    """stories/<id>.md: what is wanted, and every attempt at it."""
+    """stories/<id>.md: the story, and every attempt at it."""
     return f"{existing.rstrip()}\n\n{entry.render()}" if existing.strip() else f"{_document(story)}\n{entry.render()}"
 
 

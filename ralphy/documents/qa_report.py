@@ -17,13 +17,13 @@ _SEVERITIES = ("critical", "major", "minor", "info")
 _STATES = ("open", "resolved", "dropped", "noted")
 # YAML 1.1 reads a bare yes or no as a truth value.
 _MET: dict[object, str] = {True: "yes", False: "no", "yes": "yes", "no": "no", "unknown": "unknown"}
-_OWN = ("verdict", "findings", "criteria")
+_KEYS = ("verdict", "findings", "criteria")
 _MOST_TEXT, _MOST_NOTE, _MOST_TESTS = 8000, 500, 20
 _HINT = "start the file with ---, verdict: pass or fail, findings: a list with severity and title, ---"
 
 
 def parse_qa_report(text: str, where: str) -> QaReport:
-    """The verdict and the findings; InvalidInput says which line is not as it must be."""
+    """The verdict, the findings and the answers. Raises InvalidInput with the line of a mistake."""
     matter = _front_matter(text, where)
     verdict = matter.get("verdict")
     if verdict not in ("pass", "fail"):
@@ -38,7 +38,7 @@ def parse_qa_report(text: str, where: str) -> QaReport:
 
 
 def _answers(listed: list[Any]) -> Iterator[CriterionAnswer]:
-    """The answers that say something; a criterion without one is missing, which the caller sees."""
+    """The valid answers; the caller treats criteria without one as missing."""
     for item in listed:
         matter = item if isinstance(item, dict) else {}
         name, met = _plain(matter.get("id"))[:80], matter.get("met")
@@ -49,10 +49,10 @@ def _answers(listed: list[Any]) -> Iterator[CriterionAnswer]:
 
 
 def with_front_matter(report: QaReport, text: str, where: str) -> str:
-    """A valid report's text with these values in its front matter; words and numbers that it has besides stay."""
+    """The text of a valid report with the values of `report` in its front matter; other texts and numbers stay."""
     matter = _front_matter(text, where)
     more = {name: value for name, value in matter.items()
-            if name not in _OWN and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
+            if name not in _KEYS and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
     extra = yaml.safe_dump(more, sort_keys=False, allow_unicode=True) if more else ""
     lines = text.replace("\r\n", "\n").split("\n")
     end = next(i for i in range(1, len(lines)) if lines[i].rstrip() == "---")
@@ -79,7 +79,7 @@ def _front_matter(text: str, where: str) -> dict[str, Any]:
     end = next((i for i in range(1, len(lines)) if lines[i].rstrip() == "---"), 0)
     if not end or end > 2000:
         raise InvalidInput("the front matter does not end", where=f"{where}:1", hint=_HINT)
-    for key in _OWN:
+    for key in _KEYS:
         if sum(line.startswith(f"{key}:") for line in lines[1:end]) > 1:
             raise InvalidInput(f"{key} appears twice", where=f"{where}:2", hint=_HINT)
     try:
@@ -109,6 +109,6 @@ def _finding(item: object, number: int, where: str) -> ReviewFinding:
 
 
 def _plain(value: object) -> str:
-    """A scalar as text that may stand in prd.json; "" for all else: a list may stand for more than memory holds."""
+    """A scalar as text for prd.json; "" for anything else: aliases can make a list larger than memory."""
     text = str(value)[:_MOST_TEXT] if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
     return replace_unprintable(text, "\n").strip()

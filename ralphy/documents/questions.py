@@ -1,4 +1,4 @@
-"""QUESTIONS.md: what only a person can decide about a story or a step, and what was answered.
+"""QUESTIONS.md: the questions to a person about a story or a step, and the answers.
 
 A section is headed `## US-003: title` for a story and `## spec step: SPEC.md` for a step; no story id holds a space.
 """
@@ -19,17 +19,17 @@ _INTRO = "# Questions\n\nWrite after `Answer:` and save; the story or step then 
 
 
 def step_key(step: str) -> str:
-    """What heads the section of a step's question, where a story's has its id."""
+    """The heading of a step's question; a story's is its id."""
     return f"{step}{_STEP}"
 
 
 def key_of(question: Answer) -> str:
-    """The story's id, or what heads the section of a step."""
+    """The heading of a question: a story's id, or a step's key."""
     return step_key(question.step) if question.step else question.story
 
 
 def asked(text: str, key: str, title: str, question: str) -> str:
-    """QUESTIONS.md with an open question for a story or step; an earlier section of it is replaced."""
+    """QUESTIONS.md with an open question of a story or step, in place of an earlier one."""
     remaining = without(text, key) or _INTRO
     plain = replace_unprintable(question.strip(), "\n")
     quoted = "\n".join(f"> {line}".rstrip() for line in plain.split("\n")) if plain.strip() else "> (no words)"
@@ -41,18 +41,18 @@ def without(text: str, key: str) -> str:
     return _SECTION.sub(lambda m: "" if m.group(1) == key else m.group(0), text)
 
 
-def answered(text: str, key: str, words: str) -> str:
-    """QUESTIONS.md with an answer below the question of a story or step; the same if nothing is asked of it.
+def answered(text: str, key: str, answer: str) -> str:
+    """QUESTIONS.md with an answer below the question of a story or step; unchanged if it has no question.
 
-    No line of the answer begins a section.
+    No line of the answer can begin a section.
     """
-    answer = re.sub(r"^(?=#)", " ", words.strip(), flags=re.M)
+    indented = re.sub(r"^(?=#)", " ", answer.strip(), flags=re.M)
 
     def put(section: re.Match[str]) -> str:
         match = _ANSWER.search(section.group(0))
         if section.group(1) != key or not match:
             return section.group(0)
-        return f"{section.group(0)[: match.start(1)].rstrip()} {answer}\n\n"
+        return f"{section.group(0)[: match.start(1)].rstrip()} {indented}\n\n"
 
     return _SECTION.sub(put, text)
 
@@ -63,7 +63,7 @@ def open_questions(text: str) -> tuple[Answer, ...]:
 
 
 def answers(text: str) -> tuple[Answer, ...]:
-    """What was written after `Answer:`, section by section."""
+    """The questions that have an answer after `Answer:`."""
     return tuple(answer for answer in _sections(text) if answer.text)
 
 

@@ -1,4 +1,4 @@
-"""Does a PRD.md say enough for an agent to be paid: a title, and what is wanted?"""
+"""Is a PRD.md ready for an agent? It needs a title and an objective."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OBJECTIVE = re.compile(
 
 
 def require_ready(text: str, where: str) -> None:
-    """Raises InvalidInput with file and line of what a PRD.md lacks."""
+    """Raises InvalidInput with the file and line of each thing that a PRD.md lacks."""
     if missing := faults(text):
         raise InvalidInput("\n".join(f"{where}:{fault}" for fault in missing),
                            hint=f'edit {where}: "# Title", then "## Objective" with what is wanted')  # fmt: skip
 
 
 def faults(text: str) -> list[str]:
-    """What a PRD.md lacks, as sentences behind their lines; nothing for one that is ready."""
+    """A sentence with its line (`1: no title: …`) for each thing that a PRD.md lacks."""
     missing = []
     title_at, title = next(((line, words) for line, level, words, _ in _sections(text) if level == 1), (1, ""))
     if not title:
@@ -35,8 +35,8 @@ def faults(text: str) -> list[str]:
 
 
 def _without_objective(text: str) -> int:
-    """The line where an objective is missing; 0 if something stands in a section of one of its names, or if a
-    paragraph stands below the title."""
+    """The line where an objective is missing; 0 if there is text in a section with one of its names, or a paragraph
+    below the title."""
     named = inside = last = 0
     has_title = False
     for line, level, words, below in _sections(text):

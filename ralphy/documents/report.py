@@ -1,7 +1,7 @@
-"""The report of a feature: what waits for a person, what landed and what proves it, what did not, and what it cost.
+"""The report of a feature: what waits for a person, what landed with which proof, what failed, and what it cost.
 
-`report_of` gives the data; `ralphy.documents.report_text` and `report_page` show it. The matrix is the appendix of
-QA_REPORT.md and PR.md, too.
+`report_of` gives the data, `report_text` and `report_page` render it. The matrix is also the appendix of QA_REPORT.md
+and PR.md.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ralphy.text.json_coerce import count_of, mapping_of, number_of
 from ralphy.text.plain_text import one_line
 from ralphy.text.rehearsed import is_marked
 
-# The names under which the report stands in the feature's folder.
+# The names of the report's files in the feature's folder.
 MARKDOWN, PAGE = "REPORT.md", "REPORT.html"
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionRow:
-    """A test of a criterion, and what it said before and after the story's code; `met` is the review's word.
+    """A test of a criterion, with its result before and after the story's code; `met` is the review's answer.
 
-    Without a criterion it is a test of the story that the review gave to none; without a test nothing shows it.
+    `criterion` is "" for a test that the review named for none, `test` is "" for a criterion that no test covers.
     """
 
     id: str
@@ -46,7 +46,7 @@ class CriterionRow:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What waits for a person, and the command (or the file) that answers it; `story` is the one that asks."""
+    """What waits for a person, in a sentence, and the command or file that answers it; `story` is the one that asks."""
 
     said: str
     do: str
@@ -55,7 +55,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class LandedStory:
-    """A story that landed: what it took, over all its attempts, how many `lines` it changed, and what verified it."""
+    """A story that landed: its cost over all attempts, the `lines` that it changed (`+41 -3`), and what verified it."""
 
     id: str
     title: str
@@ -70,7 +70,7 @@ class LandedStory:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the runs of a story (or step) with one model took; `tokens` are by kind, as the journal names them."""
+    """The cost of a story's (or step's) runs with one model; `tokens` are by kind, as in the journal."""
 
     of: str
     model: str
@@ -82,9 +82,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`state` and `next` are about what comes now; `failed`, `asked`, `flagged` and `doubts` are (story, sentence).
-
-    `rejected` are the runs that did not count, `night` is the newest stretch of work.
+    """`state` is the decision's reason, `next` the command to run; `failed`, `asked`, `flagged` and `doubts` are
+    (story, sentence). `rejected` are the runs whose work was refused, `night` is the newest stretch of work.
     """
 
     feature: str
@@ -108,7 +107,7 @@ class Report:
 
     @property
     def is_rehearsed(self) -> bool:
-        """Did the scripted stand-in do any of it?"""
+        """Did the rehearsal agent do any of it?"""
         return any(is_marked(one.model) for one in self.costs)
 
     def named(self, of: str) -> str:
@@ -158,7 +157,7 @@ def costs_of(turns: Sequence[Turn]) -> Iterator[Cost]:
 
 
 def matrix(prd: Prd, qa: QaReport | None, commits: Mapping[str, str]) -> Iterator[CriterionRow]:
-    """The rows of the stories that landed, each criterion in its place."""
+    """The rows of the stories that landed, in the order of their criteria."""
     answers = {answer.id: answer for answer in (qa.criteria if qa else None) or ()}
     for story in (story for story in prd.stories if story.is_completed):
         evidence = mapping_of(story.raw.get("evidence"))
@@ -186,17 +185,17 @@ def _accepted(evidence: Mapping[str, object], number: int, name: str) -> Iterato
 
 
 def _before(test: str, red: Sequence[str]) -> str:
-    """A test that a review names is known by what it said at the landing, or was there and green before."""
+    """How a test that a review names ended before the story: "red", or "" if it is not known to have failed."""
     return "red" if any(_is_same(test, full) for full in red) else ""
 
 
 def _is_same(named: str, test: str) -> bool:
-    """Does a person's or an agent's name for a test mean this one?"""
+    """Does a name that a person or an agent gave mean this test?"""
     return named == test or test.endswith((f"::{named}", f"/{named}", f" {named}", f" > {named}"))
 
 
 def _waits(s: Snapshot, decision: d.Decision, folder: str) -> Iterator[Need]:
-    """What only a person can answer; a limit that Ralphy waits for by itself is none of it."""
+    """What only a person can answer, which a usage limit is not."""
     questions = f"write after `Answer:` in {folder}/QUESTIONS.md, then ralphy loop {s.feature}"
     if isinstance(decision, d.Halt) or (isinstance(decision, d.Wait) and decision.until is None):
         yield Need(decision.reason, _next(s, decision))
@@ -260,7 +259,7 @@ def _doubts(s: Snapshot, done: Sequence[Story]) -> Iterator[tuple[str, str]]:
 
 
 def _reviewed(qa: QaReport | None) -> Iterator[Moment]:
-    """The findings that the review itself took back, or noted too late to block."""
+    """The findings that the review withdrew, or made too late to block."""
     for finding in qa.findings if qa else ():
         if finding.state in ("dropped", "noted"):
             why = f": {finding.note}" if finding.note else ""

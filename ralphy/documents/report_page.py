@@ -1,6 +1,6 @@
-"""The report as one page of HTML: no script, nothing from elsewhere, light or dark as its reader's screen is.
+"""The report as one page of HTML, without scripts and external files, light or dark as the reader's system is.
 
-Jinja2 escapes every value: titles, failures and remarks are agents' words.
+Jinja2 escapes every value: titles, failures and remarks come from agents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def in_html(report: Report, clock: Clock) -> str:
-    """The page, with moments as `clock` says them."""
+    """The page; `clock` formats times."""
     return template("report.html.j2").render(
         rehearsed=NOTE, report=report, moment=clock, sections=sections_of(report, clock),
         night=summary(report.night), is_link=report.next.startswith("https://"),
@@ -27,7 +27,7 @@ def in_html(report: Report, clock: Clock) -> str:
 
 @cache
 def template(name: str) -> Template:
-    """A template of a page, whose values are escaped; it takes longer to compile than to fill in."""
+    """A template of a page, whose values are escaped. Cached: compiling it takes longer than rendering."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

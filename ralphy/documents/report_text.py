@@ -1,7 +1,6 @@
 """The report in sections, and as Markdown: REPORT.md, `ralphy report`, and the appendix of QA_REPORT.md and PR.md.
 
-Titles, failures and remarks are agents' words: they can make no picture, no HTML, no new section, and no link
-that hides where it leads.
+Titles, failures and remarks come from agents: they are escaped, and cannot become images, HTML, headings or links.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ NIGHT = ("From", "To", "Lane", "Work", "Attempt", "Model", "Result")
 COST = ("Of", "Model", "Runs", "Time", *TOKENS.values(), "Cost")
 _MOST_ROWS = 200
 _HEAD = "## Appendix: "
-_DOUBTS = {"no": "not met", "unknown": "unknown"}  # what a review may say of a criterion, but for yes
+_DOUBTS = {"no": "not met", "unknown": "unknown"}  # the answers of a review but for yes
 _MATRIX = "What proves each criterion"
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What the report says about one thing: `lines` of a list, or `rows` of a table whose last `numbers` columns are
-    numbers. `above` stands before it."""
+    """A section of the report: `lines` of a list, or `rows` of a table whose last `numbers` columns are numbers, with
+    the paragraph `above` before it."""
 
     id: str
     title: str
@@ -46,7 +45,7 @@ class Section:
 
 
 def sections_of(report: Report, clock: Clock) -> Iterator[Section]:
-    """The sections that have something to say, in their order, with moments as `clock` says them."""
+    """The sections that are not empty, in their order; `clock` formats times."""
     night = report.night
     span_of_night = f"From {clock(night.began)} to {clock(night.ended)}: {summary(night)}."
     decisions = [f"{clock(one.at)} {one.text}" if one.at else one.text for one in report.decisions]
@@ -84,19 +83,19 @@ def in_markdown(report: Report, clock: Clock) -> str:
 
 
 def with_appendix(text: str, rows: Sequence[CriterionRow]) -> str:
-    """A document with the matrix behind it, in place of the one that it may have had."""
+    """A document with the matrix at its end, in place of an earlier one."""
     matrix = Section("proof", _MATRIX, head=MATRIX, rows=[*matrix_rows(rows)])
     appendix = [f"{_HEAD}{_MATRIX}", "\n".join(_table(matrix))] if rows else []
     return "\n\n".join([without_appendix(text), *appendix]) + "\n"
 
 
 def without_appendix(text: str) -> str:
-    """A document as it was handed in."""
+    """A document without the matrix at its end."""
     return re.split(rf"^{re.escape(_HEAD)}", text, maxsplit=1, flags=re.M)[0].rstrip()
 
 
 def summary(night: Past) -> str:
-    """`31 runs in 7 h 2 min`; "" where nobody worked."""
+    """`31 runs in 7 h 2 min`; "" for a night without runs."""
     if not night.turns:
         return ""
     runs = "1 run" if len(night.turns) == 1 else f"{len(night.turns)} runs"
@@ -104,7 +103,7 @@ def summary(night: Past) -> str:
 
 
 def result(turn: Turn) -> str:
-    """How a run came out, in a word or two."""
+    """The outcome of a run, in a word or two."""
     if turn.landed:
         return "landed"
     return turn.outcome.replace("_", " ") if turn.outcome else "at work"
@@ -124,7 +123,7 @@ def matrix_rows(rows: Sequence[CriterionRow]) -> Rows:
 
 
 def night_rows(report: Report, clock: Clock) -> Rows:
-    """The runs and the pauses of the night, as they began."""
+    """The runs and the pauses of the night, by when they began."""
     rows = [(turn.began, (clock(turn.began), clock(turn.ended) if turn.ended else "", turn.lane,
                           report.named(turn.of), str(turn.attempt), turn.model, result(turn)))
             for turn in report.night.turns]  # fmt: skip
@@ -134,7 +133,7 @@ def night_rows(report: Report, clock: Clock) -> Rows:
 
 
 def cost_rows(report: Report) -> Rows:
-    """A row for each story (or step) and model, and one for all; none where no run is known."""
+    """A row for each story (or step) and model, and a total; no rows without runs."""
     tokens = {kind: sum(cost.tokens.get(kind, 0) for cost in report.costs) for kind in TOKENS}
     runs, seconds = sum(cost.runs for cost in report.costs), sum(cost.seconds for cost in report.costs)
     total = Cost("in all", "", report.cost_usd, runs, seconds, tokens)

@@ -1,8 +1,8 @@
-"""The review, criterion by criterion: what it is asked, what its answers become, and the ids of its findings.
+"""The review, criterion by criterion: the criteria that it is asked about, its answers, and the ids of its findings.
 
-A criterion is named by its story and its place (US-003.2). It is done when a test of its own shows it, or when the
-review says that it is met. The answers are kept in the workflow of prd.json, each with a digest of the criterion's
-words: a story's own lines stay as its commit wrote them, so that the commit can be reverted.
+A criterion's id is its story and its place (US-003.2). It is done when a test of its own proves it, or when the review
+answers yes. The answers stand in the workflow of prd.json, each with a digest of the criterion's text: a story's own
+lines stay as its commit wrote them, so that the commit can be reverted.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CRITERIA = "acceptanceCriteria"
 
 @dataclass(frozen=True, slots=True)
 class ReviewedCriterion:
-    """The criterion at a place (from 1) of a story; `is_shown` by a test of its own."""
+    """The criterion at a place (from 1) of a story; `has_proof` says that a test of its own proves it."""
 
     story: str
     place: int
     item: Item
-    is_shown: bool = False
+    has_proof: bool = False
 
     @property
     def id(self) -> str:
@@ -42,12 +42,12 @@ def criteria_of(story: Story) -> list[ReviewedCriterion]:
 
 
 def criteria_to_review(prd: Prd) -> list[ReviewedCriterion]:
-    """The criteria of all completed stories: what a review is asked."""
+    """The criteria that a review is asked about: those of all completed stories."""
     return [one for story in prd.stories if story.is_completed for one in criteria_of(story)]
 
 
 def known_answers(prd: Prd) -> dict[str, str]:
-    """What the last review said, criterion -> yes, no or unknown; nothing of criteria whose words changed since."""
+    """Criterion -> yes, no or unknown, from the last review; without criteria whose text has changed since."""
     noted = prd.step(names.QA).get("criteria")
     answers = {str(row.get("id")): row for row in noted if isinstance(row, Mapping)} if isinstance(noted, list) else {}
     known = [one for story in prd.stories for one in criteria_of(story)] if answers else ()
@@ -69,7 +69,7 @@ def boxes(story: Story, answers: Mapping[str, str]) -> Iterator[tuple[str, list[
 
 
 def _is_ticked(item: Item, met: str, place: int, proved_places: Sequence[int] | None, *, is_proved: bool) -> bool:
-    """`proved_places` are the criteria that their own tests prove; None for a story that no review was to judge."""
+    """`proved_places` are the criteria that their own tests prove; None for a story that is not reviewed."""
     if met in ("yes", "no"):
         return is_proved and met == "yes"
     if proved_places is None:
@@ -78,7 +78,7 @@ def _is_ticked(item: Item, met: str, place: int, proved_places: Sequence[int] | 
 
 
 def unanswered(report: QaReport, asked: Sequence[ReviewedCriterion]) -> list[str]:
-    """The criteria that a report leaves out although it answers others; none of a report without any answers."""
+    """The criteria that a report leaves out; none if it answers no criterion at all."""
     if report.criteria is None:
         return []
     answered = {answer.id for answer in report.criteria}
@@ -91,15 +91,15 @@ def settled(
     before: QaReport | None,
     known: Mapping[str, str] | None = None,
 ) -> QaReport:
-    """The report as it counts: an answer for each criterion that was asked, and an id for each finding.
+    """The complete report: an answer for each criterion that was asked, and an id for each finding.
 
-    `before` is the last round's report: findings that are open there, and that this one does not repeat, are resolved.
-    A criterion that is not met is a finding, if none names it. `known` are the answers of earlier rounds where the
-    scope is frozen: they stand where this report gives none, and what it finds only now is noted, unless it is critical
-    or a criterion is not met for it.
+    `before` is the last round's report: its open findings that this report does not repeat are resolved. A criterion
+    that is not met becomes a finding, if none names it. With a frozen scope, `known` are the answers of earlier rounds:
+    they count where this report gives none, and new findings are only noted, unless they are critical or belong to a
+    criterion that is not met.
     """
-    given = {answer.id: answer for answer in report.criteria or ()}
-    answers = tuple(given.get(one.id) or _left_open(one, (known or {}).get(one.id, "unknown")) for one in asked)
+    answered = {answer.id: answer for answer in report.criteria or ()}
+    answers = tuple(answered.get(one.id) or _left_open(one, (known or {}).get(one.id, "unknown")) for one in asked)
     criteria = answers if asked else report.criteria
     items = {one.id: one.item for one in asked}
     named = {finding.criterion for finding in report.findings if finding.is_open}
@@ -122,7 +122,7 @@ def _if_in_scope(finding: ReviewFinding) -> ReviewFinding:
 
 
 def _left_open(one: ReviewedCriterion, met: str) -> CriterionAnswer:
-    if met == "unknown" and one.is_shown:
+    if met == "unknown" and one.has_proof:
         return CriterionAnswer(one.id, "yes", note="a test of its own shows it")
     return CriterionAnswer(one.id, met, note="" if met == "unknown" else "as the last review said")
 
@@ -135,7 +135,7 @@ def _unmet(answer: CriterionAnswer, item: Item) -> ReviewFinding:
 
 
 def _with_ids(findings: Sequence[ReviewFinding], before: Sequence[ReviewFinding]) -> list[ReviewFinding]:
-    """The findings of this round under their ids, and those of earlier rounds that are settled."""
+    """The findings of this round with their ids, and the settled ones of earlier rounds."""
     known = {finding.id: finding for finding in before if finding.id}
     by_title = {finding.title.casefold(): finding.id for finding in reversed(before) if finding.id}
     identified: list[ReviewFinding] = []
@@ -146,8 +146,8 @@ def _with_ids(findings: Sequence[ReviewFinding], before: Sequence[ReviewFinding]
             name = _next_id({*known, *used})
         used.add(name)
         identified.append(replace(finding, id=name))
-    gone = [finding for name, finding in known.items() if name not in used]
-    return [*identified, *(replace(old, state="resolved") if old.is_open else old for old in gone)]
+    settled_findings = [finding for name, finding in known.items() if name not in used]
+    return [*identified, *(replace(old, state="resolved") if old.is_open else old for old in settled_findings)]
 
 
 def _next_id(taken: set[str]) -> str:
@@ -155,7 +155,7 @@ def _next_id(taken: set[str]) -> str:
 
 
 def answered(prd: Prd, report: QaReport) -> Prd:
-    """The PRD with the criteria ticked that the report says are met, of stories that checks verified."""
+    """The PRD with the criteria ticked that are met, in stories that checks have verified."""
     met = {answer.id: answer.met for answer in report.criteria or ()}
     for story in prd.stories:
         listed = story.raw.get(CRITERIA)
@@ -174,7 +174,7 @@ def _ticked(raw: Any, met: str) -> Any:
 
 
 def noted(prd: Prd, report: QaReport) -> list[Document]:
-    """The answers for the workflow of prd.json, each with the digest of the words that it is about."""
+    """The answers for the workflow of prd.json, each with the digest of its criterion's text."""
     digests = {one.id: one.item.digest for one in criteria_to_review(prd)}
     return [{"id": answer.id, "met": answer.met, "words": digests[answer.id]}
             for answer in report.criteria or () if answer.id in digests]  # fmt: skip

@@ -1,7 +1,7 @@
-"""The loop of a Claude Code session, in the form that other tools know: `.claude/ralph-loop.local.md`.
+"""The state of a loop in a Claude Code session, in the file that other tools use: `.claude/ralph-loop.local.md`.
 
-A repository could bring such a file. It starts nothing: a loop belongs to the session that it names, and nobody knows
-the id of a session to come.
+A file that comes with a repository starts nothing: a loop belongs to the session whose id it names, and the id of a
+future session is unknown.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _FENCE = "---\n"
 
 @dataclass(frozen=True, slots=True)
 class SessionLoop:
-    """`iteration` counts from 1, `attempts` those at `story`. What is committed after `base` is judged.
+    """`iteration` counts from 1; `attempts` are those at `story`; the commits after `base` are judged.
 
-    With `is_one` the loop ends with its story. `prompt` is fed again when the session stops.
+    With `is_one` the loop ends with its story. `prompt` is given again when the session stops.
     """
 
     feature: str
@@ -48,7 +48,7 @@ def as_text(loop: SessionLoop) -> str:
 
 
 def read_loop(text: str) -> SessionLoop | None:
-    """The loop that a file describes; None for a file that is none. What does not fit is as by default."""
+    """The loop that a file describes; None if it describes none. A value of a wrong type is replaced by its default."""
     if not text.startswith(_FENCE):
         return None
     front, _, prompt = text.removeprefix(_FENCE).partition(f"\n{_FENCE}")
