@@ -1,4 +1,4 @@
-"""The formats that stories can be read from: a row each."""
+"""The formats that `ralphy import` reads: a row each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ralphy.exchange.plan import Files, ImportPlan
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What people call it, and its reader."""
+    """A format's name for people, and its reader."""
 
     label: str
     read: Callable[[Files], ImportPlan]
@@ -34,7 +34,7 @@ _BY_SUFFIX = {"yaml": "yaml", "yml": "yaml", "jsonl": "beads"}
 
 
 def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, ImportPlan]:
-    """(format, plan) of files in the named format, or in the one that they look like; `tag` is one of task-master's.
+    """(format, plan) of files in the named format, by default the one that they look like; `tag` is task-master's.
 
     Raises InvalidInput.
     """
@@ -44,8 +44,8 @@ def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, 
         raise InvalidInput("--tag is for the tasks.json of task-master", where=where)
     own = (kind == "speckit" and _spec_kit(files)) or files
     plan = structured.read_taskmaster(own, tag) if tag else FORMATS[kind].read(own)
-    plan.wait_for_none_left_out()
-    plan.tell_left_out()
+    plan.drop_left_out_dependencies()
+    plan.list_left_out()
     plan.left_out += [f"{path}: not read" for path in files if path not in own]
     if not plan.stories:
         raise InvalidInput(f"no stories found ({FORMATS[kind].label})", where=where,
@@ -54,7 +54,7 @@ def read(files: Files, where: str, name: str = "", tag: str = "") -> tuple[str, 
 
 
 def format_of(files: Files, where: str) -> str:
-    """The format that files look like. Raises InvalidInput for none."""
+    """The format that files look like. Raises InvalidInput if there is none."""
     if openspec.is_openspec(files):
         return "openspec"
     if _spec_kit(files):
@@ -73,7 +73,8 @@ def format_of(files: Files, where: str) -> str:
 
 
 def _spec_kit(files: Files) -> Files:
-    """The one file of it: alone, or tasks.md in the folder of a specification. Its template has front matter."""
+    """The tasks.md of spec-kit, alone or in the folder of a specification; {} if there is none. It may have front
+    matter."""
     path = "tasks.md" if "tasks.md" in files else next(iter(files)) if len(files) == 1 else ""
     is_markdown = path.endswith((".md", ".markdown", ".txt"))
     return {path: files[path]} if is_markdown and markdown.is_spec_kit(files[path]) else {}

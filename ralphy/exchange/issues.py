@@ -31,7 +31,7 @@ class Issue:
 
 
 def plan_of(issues: Iterable[Issue], slug: str) -> ImportPlan:
-    """A story for each issue of a repository, in the order of their numbers; `Blocked by #7` is a dependency."""
+    """A story for each issue of a repository, by number; `Blocked by #7` is a dependency."""
     ordered = sorted(issues, key=lambda issue: issue.number)
     plan = ImportPlan(ordered[0].title if len(ordered) == 1 else slug.rpartition("/")[2])
     for priority, issue in enumerate(ordered, 1):
@@ -42,20 +42,21 @@ def plan_of(issues: Iterable[Issue], slug: str) -> ImportPlan:
         plan.add(story(f"GH-{issue.number}", issue.title, done=issue.is_closed, description=about(body),
                        acceptanceCriteria=list(criteria_in(body)), priority=priority, dependsOn=after,
                        notes=place), place)  # fmt: skip
-    plan.wait_for_those_here("which is not among these issues")
+    plan.drop_unknown_dependencies("which is not among these issues")
     return plan
 
 
 def read_beads(files: Files) -> ImportPlan:
-    """Its priority, 0 to 4, becomes 1 to 5. Raises InvalidInput for a line without an id and a title."""
+    """A story for each issue of beads; priorities 0 to 4 become 1 to 5. Raises InvalidInput if an id or title is
+    missing."""
     plan = ImportPlan()
     ((name, text),) = files.items()
     lines = text.rstrip().split("\n")
-    # Read as one list, in which each object keeps its line.
+    # Read as one list, so that errors have the lines of the file.
     listed = [f"{line}," if line.strip() and at < len(lines) else line for at, line in enumerate(lines, 1)]
     for row in json_source(f"[{chr(10).join(listed)}]", name).rows(()):
         _take(plan, row)
-    plan.wait_for_those_here("which is not in the file")
+    plan.drop_unknown_dependencies("which is not in the file")
     return plan
 
 
@@ -83,7 +84,7 @@ def _take(plan: ImportPlan, row: StoryRow) -> None:
 
 
 def criteria_in(body: str) -> Iterator[str]:
-    """The boxes, wherever they stand; else the list of a section that says that it holds criteria."""
+    """The checkboxes of an issue; without any, the list of a section with a heading such as "Acceptance criteria"."""
     boxes = [box[3] for _, line in plain_lines(body) if (box := BOX.fullmatch(line))]
     if boxes:
         yield from boxes
@@ -94,5 +95,5 @@ def criteria_in(body: str) -> Iterator[str]:
 
 
 def about(body: str) -> str:
-    """The body without the boxes, which are the criteria."""
+    """The body without comments and checkboxes, which are criteria."""
     return "\n".join(line for line in _COMMENT.sub("", body).split("\n") if not BOX.fullmatch(line)).strip()

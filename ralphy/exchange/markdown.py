@@ -13,25 +13,26 @@ from ralphy.text.markdown import ITEM, outside_fences
 BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()(?:\*(?=\s))?\s*(.*)")
 _SPEC_KIT = re.compile(r"(T\d+[a-z]?):?((?: \[[^\]\n]+\])*) +(\S.*)")
 _DEPENDS = re.compile(r"\(depends on ([^)]*)\)")
-# `### US-001: Title` and `### Task 1: Title`: the boxes below it are the criteria of one story.
+# `### US-001: Title` and `### Task 1: Title`: the checkboxes below it are the criteria of one story.
 _STORY_HEADING = re.compile(
     r"(?:#{2,4} +(?:([A-Z][A-Za-z]*-?\d[\w.-]*)|(?:Task|Feature|Step) +[\d.]*\d)|#{1,4} +(?:User )?Story +[\d.]*\d)"
     r"\s*[:.—–-]+\s*(\S.*)"
 )
-# Boxes below such a heading are criteria: of no story, where none is named above it.
+# Checkboxes below such a heading are criteria; without a story above it, they belong to none.
 _CRITERIA_HEADING = re.compile(r"#+ .*\b(?:acceptance|criteria|definition of done|success metrics)\b.*", re.I)
 _CRITERIA_LABEL = re.compile(r"\W*(?:acceptance )?criteria\W*", re.I)
 _FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.S)
-_KEPT = ("module", "estimatedMinutes")
-_MATTER = (*_KEPT, *FINISHED, "id", "story_id", "title", "name", "priority", "dependencies", "depends_on")
+_EXTRA_FIELDS = ("module", "estimatedMinutes")
+_MATTER = (*_EXTRA_FIELDS, *FINISHED, "id", "story_id", "title", "name", "priority", "dependencies", "depends_on")
 
 Lines = Sequence[tuple[str, str]]  # (place, line)
 
 
 def read_checklist(files: Files) -> ImportPlan:
-    """Each `- [ ]` item is a story, what is indented below it are its criteria; headings say where it comes from.
+    """A story for each `- [ ]` item, with what is indented below it as criteria, and its heading as a note.
 
-    The boxes below a heading that names a story are its criteria. Raises InvalidInput for criteria without any story.
+    The checkboxes below a heading that names a story are its criteria. Raises InvalidInput if there are criteria, but
+    no story.
     """
     plan, criteria = ImportPlan(), list[tuple[str, str]]()
     for path, text in files.items():
@@ -53,7 +54,7 @@ def read_checklist(files: Files) -> ImportPlan:
 
 
 def _read_lines(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[int, str]]:
-    """The plain lines; those in fences and comments are noted as left out."""
+    """The lines outside of fences and comments; the others are noted as left out."""
     last = 0
     for number, line in plain_lines(text):
         for hidden in range(last + 1, number):
@@ -63,7 +64,7 @@ def _read_lines(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[int, s
 
 
 def _blocks(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[str, str, Lines]]:
-    """(place, heading, lines below it); headings below one that names a story are lines of it."""
+    """(place, heading, lines below it); the subheadings of a story are lines of it."""
     place, heading, below, level = path, "", list[tuple[str, str]](), 0
     for number, line in _read_lines(plan, path, text):
         marks = len(line) - len(line.lstrip("#"))
@@ -77,7 +78,7 @@ def _blocks(plan: ImportPlan, path: str, text: str) -> Iterator[tuple[str, str, 
 
 
 def plain_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number, line) of what is neither in a fence nor in a comment."""
+    """(number, line) of the lines outside of fences and comments."""
     in_comment = False
     for number, whole in outside_fences(text.split("\n")):
         _, end, line = whole.partition("-->") if in_comment else ("", "-->", whole)
@@ -94,7 +95,7 @@ def _take_section(plan: ImportPlan, heading: re.Match[str], place: str, lines: L
     open_ones = [at for at, box in boxes if state_of_box(box) == "open"]
     for at, box in boxes:
         if state_of_box(box) not in ("open", "done"):
-            plan.left_out.append(f"{at}: {box[3]}: {box_words(box)}")
+            plan.left_out.append(f"{at}: {box[3]}: {why_left_out(box)}")
     about = [line for _, line in lines if not BOX.fullmatch(line) and not line.startswith("#")
              and not _CRITERIA_LABEL.fullmatch(line)]  # fmt: skip
     story_id = heading[1] or f"US-{len(plan.stories) + 1:03}"
@@ -104,7 +105,7 @@ def _take_section(plan: ImportPlan, heading: re.Match[str], place: str, lines: L
 
 
 def state_of_box(box: re.Match[str]) -> str:
-    """`open`, `done` or `gone` for what stands in a box; "" for what nobody knows."""
+    """`open`, `done` or `gone` for the mark in a checkbox; "" for an unknown one."""
     return state_of(box[2]) if box[2].strip() else "open"
 
 
@@ -114,13 +115,13 @@ def place_of(place: str) -> tuple[str, int]:
     return path, int(number)
 
 
-def box_words(box: re.Match[str]) -> str:
-    """Why a box is not taken over."""
+def why_left_out(box: re.Match[str]) -> str:
+    """Why a checkbox is left out."""
     return f"dropped ([{box[2]}])" if state_of_box(box) == "gone" else f"unknown checkbox [{box[2]}]"
 
 
 def _take_items(plan: ImportPlan, heading: str, lines: Lines) -> None:
-    """Add a story for each box; what is indented below one is its criterion, or goes on with its words."""
+    """Add a story for each checkbox; an indented item is its criterion, other indented text continues it."""
     current: Story | None = None
     wraps = False
     for place, line in lines:
@@ -137,7 +138,7 @@ def _take_items(plan: ImportPlan, heading: str, lines: Lines) -> None:
             current = None
             plan.left_out.append(f"{place}: {item[3]}: not a checkbox")
         elif current and wraps and line[:1].isspace():
-            _go_on(current, line)
+            _continue_story(current, line)
         elif line:
             current = None
             plan.leave_out_line(*place_of(place))
@@ -148,15 +149,15 @@ def _item(plan: ImportPlan, box: re.Match[str], place: str, heading: str) -> Sto
     story_id, title = named(text, len(plan.stories) + 1)
     state = state_of_box(box)
     if state not in ("open", "done") or not title:
-        plan.leave_out(story_id if title != text else "", title, box_words(box) if title else "no title", place)
+        plan.leave_out(story_id if title != text else "", title, why_left_out(box) if title else "no title", place)
         return None
     made = story(story_id, title, done=state == "done", priority=len(plan.stories) + 1, notes=heading)
     plan.add(made, place)
     return made
 
 
-def _go_on(raw: Story, line: str) -> None:
-    """A line that was wrapped goes on with the last criterion, or with the title; an item is a criterion."""
+def _continue_story(raw: Story, line: str) -> None:
+    """Append an indented line: an item is a criterion, other text continues the last criterion or the title."""
     if item := ITEM.fullmatch(line):
         raw.setdefault("acceptanceCriteria", []).append(item[3])
     elif listed := raw.get("acceptanceCriteria"):
@@ -171,8 +172,8 @@ def is_spec_kit(text: str) -> bool:
 
 
 def read_spec_kit(files: Files) -> ImportPlan:
-    """A task is a story; one without [P] waits for the one before it, one with [P] for the last one without. Both wait
-    for those that `(depends on T012, T013)` names. What is listed below a task are its criteria."""
+    """A story for each task. One without [P] waits for the task before it, one with [P] for the last one without. Both
+    wait for the tasks of `(depends on T012, T013)`. Items below a task are its criteria."""
     plan, phase, last, barrier = ImportPlan(), "", "", ""
     current: Story | None = None
     for path, text in files.items():
@@ -181,7 +182,7 @@ def read_spec_kit(files: Files) -> ImportPlan:
                 phase = line.lstrip("# ") if line.startswith("## ") else phase
                 plan.project = plan.project or line.lstrip("# ").removeprefix("Tasks:").strip()
             elif current and line[:1].isspace():
-                _go_on(current, line)
+                _continue_story(current, line)
             elif line:
                 box = BOX.fullmatch(line)
                 current, is_parallel = None, False
@@ -201,13 +202,13 @@ def read_spec_kit(files: Files) -> ImportPlan:
 def _spec_kit_task(
     plan: ImportPlan, box: re.Match[str], place: str, phase: str, before: tuple[str, str]
 ) -> tuple[Story | None, bool]:
-    """Add the story of a task; has it a [P]? `before` is the last one, and the last one without [P]."""
+    """Add the story of a task: (story, has it a [P]?). `before` is the last task, and the last one without [P]."""
     match = None if box[1] else _SPEC_KIT.fullmatch(re.sub(r"^\*\*(T\d+[a-z]?)\*\*:?", r"\1", box[3]))
     if not match:
         plan.left_out.append(f"{place}: {box[3]}: has no id such as T012")
         return None, False
     if state_of_box(box) not in ("open", "done"):
-        plan.leave_out(match[1], match[3], box_words(box), place)
+        plan.leave_out(match[1], match[3], why_left_out(box), place)
         return None, False
     labels = re.findall(r"\[([^\]]+)\]", match[2])
     after = before["P" in labels]
@@ -219,7 +220,7 @@ def _spec_kit_task(
 
 
 def read_task_files(files: Files) -> ImportPlan:
-    """A file for each task: front matter with id, module, priority, status, dependencies; then Markdown."""
+    """A story for each file: front matter with id, module, priority, status, dependencies; then Markdown."""
     plan = ImportPlan()
     for path, text in sorted(files.items()):
         if front := _FRONT.match(text):
@@ -252,7 +253,7 @@ def _take_task(plan: ImportPlan, row: StoryRow, body: str) -> None:
                  priority=row.rank(0) if matter.get("priority") is not None else None,
                  dependsOn=row.ids("dependencies") or row.ids("depends_on"), acceptanceCriteria=list(_items(criteria)),
                  notes=notes)  # fmt: skip
-    plan.add({**{name: matter[name] for name in _KEPT if name in matter}, **made}, row.place)
+    plan.add({**{name: matter[name] for name in _EXTRA_FIELDS if name in matter}, **made}, row.place)
 
 
 def _items(text: str) -> Iterator[str]:

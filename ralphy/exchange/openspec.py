@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ralphy.exchange.markdown import BOX, box_words, plain_lines, state_of_box
+from ralphy.exchange.markdown import BOX, plain_lines, state_of_box, why_left_out
 from ralphy.exchange.plan import Files, ImportPlan, Story, story
 
 _SECTION = re.compile(r"## (\d+)\.\s+(\S.*)")
@@ -18,8 +18,8 @@ def is_openspec(files: Files) -> bool:
 
 
 def read_openspec(files: Files) -> ImportPlan:
-    """A section of tasks.md is a story that waits for the one before it, its boxes are its tasks. What the specs ask
-    for are the criteria of the last one: by then all of it must hold."""
+    """A story for each section of tasks.md, with its checkboxes as tasks; it waits for the one before it. The specs'
+    scenarios are the criteria of the last story: by then all of them must hold."""
     title = _TITLE.search(files.get("proposal.md", ""))
     plan = ImportPlan(title[1].strip() if title else "")
     current: Story | None = None
@@ -30,7 +30,7 @@ def read_openspec(files: Files) -> ImportPlan:
             current = _section(plan, section, place) if section else None
         elif box := BOX.fullmatch(line):
             if current is None or state_of_box(box) not in ("open", "done"):
-                why = "not below a section such as `## 1. Title`" if current is None else box_words(box)
+                why = "not below a section such as `## 1. Title`" if current is None else why_left_out(box)
                 plan.left_out.append(f"{place}: {box[3]}: {why}")
             else:
                 current["tasks"].append({"description": box[3], "done": state_of_box(box) == "done"})
@@ -45,7 +45,7 @@ def read_openspec(files: Files) -> ImportPlan:
 
 
 def _text(files: Files) -> Iterator[tuple[str, int]]:
-    """The lines that are neither headings nor boxes: why it is wanted, its design, the words of its scenarios."""
+    """(path, number) of the lines that are neither headings nor checkboxes: reasons, design, texts of scenarios."""
     for path, text in sorted(files.items()):
         for number, line in enumerate(text.split("\n"), 1):
             is_box = path == "tasks.md" and BOX.fullmatch(line)
@@ -61,7 +61,7 @@ def _section(plan: ImportPlan, heading: re.Match[str], place: str) -> Story:
 
 
 def _criteria(files: Files) -> Iterator[str]:
-    """The scenarios, each with its requirement; a requirement without one stands for itself, a removed one is none."""
+    """Each scenario with its requirement, or the requirement alone; those of REMOVED sections are left out."""
     asked: list[tuple[str, list[str]]] = []
     for path, text in sorted(files.items()):
         is_removed = not path.startswith("specs/")

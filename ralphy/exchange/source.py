@@ -1,4 +1,4 @@
-"""A JSON or YAML file of another tool, read strictly, whose every value has a place for people: `tasks.json:12`."""
+"""A JSON or YAML file of another tool, read strictly: errors name the place of a value, such as `tasks.json:12`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ralphy.text import strict_json
 from ralphy.text.line_numbers import lines_of
 from ralphy.text.strict_json import preview
 
-FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say so
+FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say whether a story is done
 _RANKS = {"critical": 1, "high": 1, "medium": 2, "low": 3}
 
 
@@ -31,7 +31,8 @@ class Source:
         return [f"{self.name}:{line}" for line in self.lines(paths)]
 
     def rows(self, names: Sequence[str], above: Path = ()) -> Iterator[StoryRow]:
-        """The entries of the list that the first of these names has, or of the value itself, at the path `above`.
+        """The entries of the list at the path `above`, or of the first list that the object there has in a field of
+        `names`.
 
         Raises InvalidInput if there are none.
         """
@@ -50,29 +51,29 @@ class Source:
             yield StoryRow(raw, self, at, place)
 
     def refusal(self, path: Path, what: str, hint: str = "") -> InvalidInput:
-        """What is wrong with the value at a path, as an error to raise."""
+        """The error to raise for the value at a path."""
         return InvalidInput(f"{rendered(path)} {what}", where=self.places([path])[0], hint=hint)
 
 
 def json_source(text: str, name: str) -> Source:
-    """Raises InvalidInput with its line for what is not JSON."""
+    """The JSON of a text. Raises InvalidInput with its line for a mistake."""
     return Source(name, strict_json.parse(text.encode(), name), lambda paths: lines_of(text, paths))
 
 
 def yaml_source(text: str, name: str, first_line: int = 1) -> Source:
-    """The same for YAML; `first_line` is where it begins in its file."""
+    """The YAML of a text, which begins at `first_line` of its file. Raises InvalidInput for a mistake."""
     document = strict_yaml.parse(("\n" * (first_line - 1) + text).encode(), name)
     return Source(name, document.root, lambda paths: [_line(document.lines, path) for path in paths])
 
 
 def _line(lines: Mapping[strict_yaml.Place, int], path: Path) -> int:
-    """The line of the value, or of the nearest one around it that is there."""
+    """The line of the value, or of the nearest one around it."""
     return next((lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class StoryRow:
-    """One entry of a list of stories, and where it stands."""
+    """One entry of a list of stories, and its place."""
 
     raw: Any
     source: Source
@@ -83,13 +84,13 @@ class StoryRow:
         return self.source.refusal((*self.path, *inner), what, hint)
 
     def fields(self) -> Mapping[str, Any]:
-        """The row as an object. Raises InvalidInput if it is none."""
+        """The entry as an object. Raises InvalidInput if it is none."""
         if not isinstance(self.raw, dict):
             raise self.refusal(f"is {preview(self.raw)}, must be an object")
         return self.raw
 
     def texts(self, field: str) -> list[Any]:
-        """The items of a list, of which one may stand alone. Raises InvalidInput for what is neither."""
+        """The items of a list field; a text counts as a list of one. Raises InvalidInput for other values."""
         value = self.fields().get(field)
         if isinstance(value, str):
             return [value] if value.strip() else []
@@ -98,7 +99,7 @@ class StoryRow:
         return value or []
 
     def ids(self, field: str) -> list[str]:
-        """The ids of a list, of a text with commas, or a single one."""
+        """The ids in a list, in a text with commas, or a single id. Raises InvalidInput for other values."""
         value = self.fields().get(field)
         single = value.split(",") if isinstance(value, str) and value.strip() else [value] if id_of(value) else []
         if not single and value not in (None, "") and not isinstance(value, list):
@@ -110,7 +111,7 @@ class StoryRow:
         return list(map(text_of, listed))
 
     def state(self) -> tuple[str, str]:
-        """(`done`, `open` or `gone`, the word for it). Raises InvalidInput for a word that nobody knows."""
+        """(`done`, `open` or `gone`, the word for it). Raises InvalidInput for an unknown word."""
         words: dict[str, str] = {}
         for field in FINISHED:
             value = self.fields().get(field)
@@ -128,7 +129,7 @@ class StoryRow:
         return first, words.get(first, "")
 
     def rank(self, default: int) -> int:
-        """The priority as a number. Raises InvalidInput for what is none, or no word for one."""
+        """The priority as a number. Raises InvalidInput if it is neither a number nor high, medium or low."""
         value = self.fields().get("priority")
         text = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if value is not None and not text.isdecimal() and text not in _RANKS:
@@ -136,7 +137,7 @@ class StoryRow:
         return _RANKS[text] if text in _RANKS else int(text or default)
 
     def id(self) -> str:
-        """The id that the row gives itself; "" if none. Raises InvalidInput for what can be none."""
+        """The entry's own id, "" if it has none. Raises InvalidInput if it is no text or number."""
         raw = self.fields()
         name = next((name for name in ("id", "story_id") if raw.get(name) not in (None, "")), "")
         if name and id_of(raw[name]) is None:
@@ -145,5 +146,5 @@ class StoryRow:
 
 
 def text_of(value: object) -> str:
-    """A text, or a whole number as a text; "" for all else."""
+    """A text, or a whole number as text; "" for any other value."""
     return value.strip() if isinstance(value, str) else id_of(value) or ""

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ralphy.exchange.plan import Files, ImportPlan, is_completed, named, story, words
+from ralphy.documents.criteria import items_of
+from ralphy.exchange.plan import Files, ImportPlan, Story, named, story
 from ralphy.exchange.source import FINISHED, Source, StoryRow, json_source, text_of, yaml_source
 from ralphy.text.strict_json import preview
 
@@ -14,17 +15,17 @@ _LISTS = ("userStories", "stories", "features", "tasks")
 _TITLES = ("title", "name", "description")
 _CRITERIA = ("acceptanceCriteria", "acceptance_criteria", "acceptance", "criteria", "steps")
 _AFTER = ("dependsOn", "dependencies", "depends_on")
-# What is read here, or is only another tool's business; other fields are kept as they are.
+# Fields that are read, or that only the other tool uses; all others are copied.
 _READ = frozenset((*_CRITERIA, *_AFTER, *FINISHED, "id", "story_id", "title", "name", "priority", "started",
                    "execution", "evidence"))  # fmt: skip
 _TASK = ("id", "title", "description", "details", "testStrategy", "status", "dependencies", "priority", "subtasks")
 _SUBTASK = ("id", "title", "description", "status", "parentTaskId")
-_JOBS = ("schedule", "cron", "prompt", "command", "run")  # of other things that are called tasks
+_JOBS = ("schedule", "cron", "prompt", "command", "run")  # fields of scheduled jobs, which are called tasks, too
 _A_STORYS = ("title", "description", *_CRITERIA, *_AFTER, *FINISHED)
 
 
 def only_text(files: Files) -> tuple[str, str]:
-    """(name, text) of the one file that such a format has."""
+    """(name, text) of the one file of such a format."""
     return next(iter(files.items()))
 
 
@@ -35,17 +36,27 @@ def read_prd(files: Files) -> ImportPlan:
 
 
 def prd_of(plan: ImportPlan) -> str:
-    """A plan as those tools read it: `passes` says whether a story is done, `name` and `project` are the same."""
-    rows = [{"id": raw["id"], "title": raw["title"], "description": str(raw.get("description") or raw["title"]),
-             "acceptanceCriteria": words(raw.get("acceptanceCriteria") or ()), "priority": raw.get("priority", number),
-             "passes": is_completed(raw), "notes": str(raw.get("notes") or ""),
-             "dependsOn": raw.get("dependsOn") or []} for number, raw in enumerate(plan.stories, 1)]  # fmt: skip
+    """The prd.json of a plan for those tools: `passes` says whether a story is done, `name` repeats `project`."""
+    rows = [_row(raw, number) for number, raw in enumerate(plan.stories, 1)]
     root = {"name": plan.project, "project": plan.project, **plan.more, "userStories": rows}
     return json.dumps(root, indent=2, ensure_ascii=False) + "\n"
 
 
+def _row(raw: Story, number: int) -> dict[str, Any]:
+    return {
+        "id": raw["id"],
+        "title": raw["title"],
+        "description": str(raw.get("description") or raw["title"]),
+        "acceptanceCriteria": [text for item in items_of(raw, "acceptanceCriteria") if (text := item.text)],
+        "priority": raw.get("priority", number),
+        "passes": raw.get("passes") is True or raw.get("status") == "completed",
+        "notes": str(raw.get("notes") or ""),
+        "dependsOn": raw.get("dependsOn") or [],
+    }
+
+
 def read_yaml(files: Files) -> ImportPlan:
-    """A list, or `tasks:` or another list with texts, or objects with title and completed."""
+    """A YAML list, by itself or in `tasks:` and its like, of texts or of objects with title and completed."""
     name, text = only_text(files)
     return _plan(yaml_source(text, name), ("tasks", *_LISTS))
 
@@ -62,7 +73,7 @@ def _plan(source: Source, names: tuple[str, ...]) -> ImportPlan:
 
 
 def _take(plan: ImportPlan, row: StoryRow, number: int) -> None:
-    """Add the story of an object or a sentence; what prd.json has no field for is kept."""
+    """Add the story of an object or a sentence; fields that prd.json does not know are copied."""
     if not isinstance(row.raw, dict):
         if not text_of(row.raw):
             raise row.refusal(f"is {preview(row.raw)}, must be a text or an object")
@@ -91,7 +102,7 @@ def _take(plan: ImportPlan, row: StoryRow, number: int) -> None:
 
 
 def is_taskmaster(root: Any) -> bool:
-    """Whether there are tasks, at the root or in a tag."""
+    """Are there tasks, at the root or in a tag?"""
     return isinstance(root, dict) and any(isinstance(tag.get("tasks"), list) for tag in _tags(root).values())
 
 
@@ -103,7 +114,7 @@ def _tags(root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def read_taskmaster(files: Files, tag: str = "") -> ImportPlan:
-    """task-master's tasks.json, without tags, or one `tag` of it, else the first with tasks. Subtasks become tasks."""
+    """The tasks.json of task-master: the given `tag`, by default the first one with tasks. Subtasks become tasks."""
     name, text = only_text(files)
     source = json_source(text, name)
     root: Mapping[str, Any] = source.root if isinstance(source.root, dict) else {}
@@ -127,7 +138,7 @@ def read_taskmaster(files: Files, tag: str = "") -> ImportPlan:
 
 
 def _take_task(plan: ImportPlan, row: StoryRow, known: set[str]) -> None:
-    """Add the story of a task of task-master. One that waits for a subtask waits for its task."""
+    """Add the story of a task of task-master. A dependency on a subtask becomes one on its task."""
     raw, (state, word) = row.fields(), row.state()
     title = text_of(raw.get("title"))
     if not title:
