@@ -1,9 +1,8 @@
-"""The text of a pull request: what an agent wrote made harmless, and the evidence that Ralphy adds.
+"""The text of a pull request: an agent's prose, made harmless, and the evidence that Ralphy adds.
 
-Agents' prose must not ping people or close issues. A zero-width space inside such words (after the @ of
-a mention, after the first letter of a closing keyword) breaks them and changes nothing to the eye. It
-works in any context; wrapping them in backticks does not: one unpaired backtick before them turns the
-code span inside out.
+Agents' prose must not ping people or close issues. An invisible zero-width space in such words (after the @ of a
+mention, after the first letter of a closing keyword) breaks them in any context. Backticks around them do not: one
+unpaired backtick before them turns the code span inside out.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MAX_LINE = 1_000
 CUT_NOTE = "\n\n*Cut: the text exceeds the limit of a pull request.*\n"
 
 _BREAK = "\u200b"
-# The forge looks for mentions in what it has rendered, where an entity is an @ like any other.
+# GitHub looks for mentions in the rendered text, where an entity has become an @.
 _MENTION = re.compile(r"(?<![A-Za-z0-9])(@|&#0*64;|&#x0*40;|&commat;)(?=[A-Za-z0-9&])", re.IGNORECASE)
 _REFERENCE = r"(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://)"
 _CLOSING = re.compile(rf"\b([cfr])((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?)\b(?=[\s:*_(\[]+{_REFERENCE}))", re.IGNORECASE)
@@ -44,11 +43,10 @@ class PullRequestText:
 
 @dataclass(frozen=True, slots=True)
 class StoryEvidence:
-    """What Ralphy saw of a story: `checks` are (name, seconds), `files` is how many changed,
-    `lines` how many of their lines (`+41 -3`).
+    """A story's row: `checks` are (name, seconds), `files` is the number of changed files, `lines` of lines (`+41 -3`).
 
-    `tests` says how many there were and are; `notes` are the warnings of its evidence; `is_unverified` says that it
-    landed without a check that had anything to run, `unproved` which lines no test needs.
+    `tests` has the number of tests before and after, `notes` the warnings of its evidence, `unproved` the lines that no
+    test needs. `is_unverified` says that no check had anything to run.
     """
 
     id: str
@@ -67,7 +65,7 @@ class StoryEvidence:
 def parse_pr_text(markdown: str) -> PullRequestText:
     """The title (the first `# heading`, else the first line) and the neutralised rest.
 
-    Raises InvalidInput when there is no title.
+    Raises InvalidInput if there is no title.
     """
     lines = without_controls(markdown.replace("\r\n", "\n")).strip("\n").split("\n")
     at = _title_line(lines)
@@ -79,13 +77,13 @@ def parse_pr_text(markdown: str) -> PullRequestText:
 
 
 def with_evidence(text: PullRequestText, table: str) -> PullRequestText:
-    """`text` with the evidence below it; when both are too long, it is the prose that is cut."""
+    """`text` with the evidence below it; if both are too long, the prose is cut."""
     room = MAX_BODY - len(table) - len("\n\n")
     return replace(text, body=f"{_cut(text.body, max(room, len(CUT_NOTE)))}\n\n{table}"[:MAX_BODY])
 
 
 def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()) -> str:
-    """A Markdown table with a row per story (at most 200) and the totals; below it what was flagged (at most 50).
+    """A Markdown table with a row per story (at most 200) and the totals; below it the flags (at most 50).
 
     `read_first` are lines about files that steer agents, CI or what people run.
     """
@@ -110,8 +108,8 @@ def evidence_table(rows: Sequence[StoryEvidence], read_first: Sequence[str] = ()
 def neutralise(markdown: str) -> str:
     """Markdown that pings nobody, closes no issue and hides nothing in comments.
 
-    Fenced code is left as it is (decorators look like mentions, and the forge looks for none there),
-    unless raw HTML could make a fence something else.
+    Fenced code stays as it is: decorators look like mentions, and GitHub looks for none there. With raw HTML, which
+    could turn a fence into something else, all of the text is changed.
     """
     if _HTML_BLOCK.search(markdown):
         return _harmless(markdown)
@@ -171,5 +169,5 @@ def _row(row: StoryEvidence) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays in its cell, and is shown as it is."""
+    """Text for a cell, which shows it literally."""
     return escape_markdown(_unlinked(one_line(text)))

@@ -1,4 +1,4 @@
-"""One bounded call of `gh` or `git` on the way to the forge: no prompt, no terminal, no orphan."""
+"""One call of `gh` or `git` with a time limit: it cannot prompt, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.processes.bounded import run_bounded
 from ralphy.text.plain_text import one_line
 
-# Variables that would point git at another repository than the folder it is started in.
+# Variables that would point Git at another repository than the folder that it is started in.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
-# Variables that colour, trace or decorate what is read here.
+# Variables that colour, trace or decorate the output that is read here.
 _NOISE = ("GH_DEBUG", "GH_FORCE_TTY", "CLICOLOR_FORCE", "GH_PAGER", "GIT_TRACE", "GIT_CURL_VERBOSE")
 _QUIET = {
     "GH_PROMPT_DISABLED": "1",
@@ -42,10 +42,9 @@ class CallResult:
 
 
 def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> CallResult:
-    """Run to the end or the timeout; EnvironmentProblem when the program can't be started.
+    """Run a program to its end or the time limit; EnvironmentProblem if it cannot be started.
 
-    The program has a session of its own: without a terminal nothing can ask, and a timeout ends the
-    transport's processes too.
+    The program has its own session: without a terminal nothing can prompt, and a timeout ends its children, too.
     """
     try:
         done = run_bounded(argv, cwd=cwd, env=_quiet(env), timeout_s=timeout_s, stdin=stdin.encode("utf-8", "replace"))
@@ -71,5 +70,5 @@ def _quiet(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _text(data: bytes) -> str:
-    """What was printed, with plain line ends: what a server reports of its progress has carriage returns."""
+    """Output with plain line ends: a server's progress lines have carriage returns."""
     return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")

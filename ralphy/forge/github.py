@@ -1,6 +1,6 @@
-"""The forge's pull requests through `gh`: found and adopted before one is made, never two.
+"""Pull requests on GitHub through `gh`. An open one is adopted before one is made, so there are never two.
 
-Every call can be made again, and a lost answer is followed by a look. Nothing prompts.
+Every call can be repeated; after a lost answer the forge is asked for the pull request. Nothing prompts.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ _LISTED = "number,url,baseRefName,isCrossRepository"
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """An open pull request. `adopted`: found, not made by this call."""
+    """An open pull request; `adopted` says that it existed before this call."""
 
     number: int
     url: str
-    base: str = ""
     adopted: bool = False
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A pull request to be made, with what may have to be left out of it."""
+    """A pull request to be made, with the labels and reviewers that the forge may not know."""
 
     branch: str
     base: str
@@ -64,7 +63,7 @@ class _Draft:
         return given + [f"--reviewer={_csv(name)}" for name in self.reviewers]
 
     def without(self, refused: re.Match[str]) -> _Draft:
-        """The same without the label or reviewer that gh refused (all of them if it isn't one of ours)."""
+        """The same without the label or reviewer that gh refused; without all of them if it names another one."""
         if refused["kind"] == "label":
             return replace(self, labels=_all_but(refused["name"], self.labels))
         return replace(self, reviewers=_all_but(refused["name"], self.reviewers))
@@ -72,20 +71,19 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class GitHub:
-    """The pull requests of a remote's repository, as the person who is logged in to `gh`."""
+    """The pull requests of a remote's repository, with the login of `gh`."""
 
     remote: Remote
     env: Mapping[str, str]
-    program: str = "gh"
     timeout_s: float = 60.0
 
     def available(self) -> str | None:
-        """Why pull requests can't be opened, in a sentence; None when they can."""
+        """Why pull requests cannot be opened, in a sentence; None when they can."""
         if not self.remote.slug:
             return f"{self.remote.name} is not on GitHub: {redacted_line(self.remote.url, self.env)}"
-        if program_paths.find(self.program, self.env) is None:
-            return f"{self.program} (the GitHub CLI) is not on PATH"
-        # Not `auth status`: that calls a token invalid when the forge only hiccups.
+        if program_paths.find("gh", self.env) is None:
+            return "gh (the GitHub CLI) is not on PATH"
+        # Not `auth status`, which calls a token invalid when the forge fails for a moment.
         answer = self._gh("api", "/", "--silent", "--hostname", self.remote.host)
         if answer.returncode == 0:
             return None
@@ -93,9 +91,9 @@ class GitHub:
         return f"{problem.what} ({problem.hint})"
 
     def find(self, branch: str, base: str = "") -> PullRequest | None:
-        """The open pull request of `branch` (the one onto `base` first); those from forks don't count.
+        """The open pull request of `branch`, one onto `base` first; those from forks do not count.
 
-        Raises EnvironmentProblem when the forge can't be asked.
+        Raises EnvironmentProblem if the forge cannot be asked.
         """
         asked = ("pr", "list", f"--repo={self.remote.slug}", f"--head={branch}", "--state=open")
         answer = self._gh(*asked, "--limit=50", f"--json={_LISTED}")
@@ -117,11 +115,10 @@ class GitHub:
         labels: Sequence[str] = (),
         reviewers: Sequence[str] = (),
     ) -> PullRequest:
-        """The open pull request of `branch`: the one that is there, else a new one.
+        """The open pull request of `branch`: an existing one, else a new one.
 
-        Labels and reviewers that the forge doesn't know are left out, with a warning. Raises
-        EnvironmentProblem (no login, no right, no answer; the branch stays pushed) and Conflict (nothing to
-        merge, no such base).
+        Labels and reviewers that the forge does not know are left out, with a warning. Raises EnvironmentProblem (no
+        login, no right, no answer; the branch stays pushed) and Conflict (nothing to merge, no such base).
         """
         existing = self.find(branch, base)
         if existing is not None:
@@ -131,7 +128,7 @@ class GitHub:
     def required_checks(self, base: str) -> tuple[str, ...]:
         """The checks that the base branch requires, by its protection or by rules; () if it requires none.
 
-        Raises EnvironmentProblem when the forge can't be asked.
+        Raises EnvironmentProblem if the forge cannot be asked.
         """
         branch = quote(base, safe="")
         state, rules = self._json(f"branches/{branch}"), self._json(f"rules/branches/{branch}")
@@ -151,7 +148,7 @@ class GitHub:
             raise self._problem(answer)
 
     def _json(self, path: str) -> object:
-        """What the API says of the repository at that path; None where there is nothing."""
+        """The API's answer for a path of the repository; None for a 404."""
         at = f"repos/{self.remote.owner}/{self.remote.project}/{path}".rstrip("/")
         answer = self._gh("api", at, "--hostname", self.remote.host)
         if answer.returncode != 0:
@@ -171,7 +168,7 @@ class GitHub:
             answer = self._gh("pr", "create", f"--repo={self.remote.slug}", *wanted.arguments(), stdin=wanted.text.body)
             made = _PULL_URL.search(answer.out)
             if answer.returncode == 0 and made:
-                return PullRequest(int(made["number"]), made[0], base=wanted.base, warnings=tuple(warnings))
+                return PullRequest(int(made["number"]), made[0], warnings=tuple(warnings))
             refused = _REFUSED_EXTRA.search(answer.err)
             if refused and (smaller := wanted.without(refused)) != wanted:
                 warnings.append(f"left out: {redacted_line(refused[0], self.env)}")
@@ -185,22 +182,22 @@ class GitHub:
             has_retry = False
 
     def _complaint(self, answer: CallResult) -> tuple[str, ...]:
-        """What gh said, when the pull request is there all the same and it wasn't just that."""
+        """A warning with gh's message, if the pull request exists and the message says more than that."""
         if "already exists" in answer.err or answer.returncode == 0:
             return ()
-        spoken = redacted_line(answer.err, self.env) or self._no_answer()
-        return (f"the pull request exists, but gh said: {spoken}",)
+        message = redacted_line(answer.err, self.env) or self._no_answer()
+        return (f"the pull request exists, but gh reports: {message}",)
 
     def _gh(self, *args: str, stdin: str = "") -> CallResult:
-        # In the root folder: nothing in a checkout that an agent wrote to can speak for the repository.
-        program = program_paths.find(self.program, self.env) or self.program
+        # In the root folder: no file of a checkout that an agent wrote to can name another repository.
+        program = program_paths.find("gh", self.env) or "gh"
         return call((program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
 
     def _no_answer(self) -> str:
         return f"no answer within {self.timeout_s:g} s"
 
     def _problem(self, answer: CallResult) -> RalphyError:
-        where = f"{self.program} ({self.remote.slug})"
+        where = f"gh ({self.remote.slug})"
         what = redacted_line(answer.err, self.env) or f"ended with {answer.returncode} and no message"
         if answer.timed_out:
             return EnvironmentProblem(self._no_answer(), where=where, hint="check the network, then rerun")
@@ -244,15 +241,9 @@ def _rows(out: str) -> list[dict[str, object]]:
 
 
 def _adopted(row: Mapping[str, object], base: str) -> PullRequest:
-    onto = str(row["baseRefName"])
+    onto = row["baseRefName"]
     warnings = (f"its base is {onto}, not {base}",) if base and onto != base else ()
-    return PullRequest(
-        number=int(str(row["number"])),
-        url=str(row["url"]),
-        base=onto,
-        adopted=True,
-        warnings=warnings,
-    )
+    return PullRequest(int(str(row["number"])), str(row["url"]), adopted=True, warnings=warnings)
 
 
 def _all_but(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -261,5 +252,5 @@ def _all_but(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _csv(name: str) -> str:
-    """A name as gh's lists want it: a comma would make it two."""
+    """A name in gh's comma-separated lists."""
     return f'"{name.replace(chr(34), chr(34) * 2)}"' if set(name) & set(',"\n') else name

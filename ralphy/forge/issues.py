@@ -21,14 +21,14 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class IssueSource:
-    """Where issues are; `number` is 0 for all open ones."""
+    """The repository of issues; `number` is 0 for all open ones."""
 
     slug: str
     number: int = 0
 
 
 def source_of(text: str) -> IssueSource | None:
-    """What `github:owner/repo#12` or `github:owner/repo` names; None for what does not begin so."""
+    """The source in `github:owner/repo#12` or `github:owner/repo`; None for a text that does not begin so."""
     if not text.startswith("github:"):
         return None
     match = _SOURCE.fullmatch(text)
@@ -38,8 +38,7 @@ def source_of(text: str) -> IssueSource | None:
 
 
 def read_issues(source: IssueSource, label: str, env: Mapping[str, str]) -> tuple[list[Issue], bool]:
-    """The issues, and whether there are more than are read. Raises NotFound without any, EnvironmentProblem where gh
-    gives no answer."""
+    """(issues, are there more than these?). Raises NotFound if there are none, EnvironmentProblem if gh fails."""
     at, issues, is_cut = f"repos/{source.slug}/issues", list[Issue](), False
     if source.number:
         issues = _asked(source, f"{at}/{source.number}", env)[0]
@@ -56,7 +55,7 @@ def read_issues(source: IssueSource, label: str, env: Mapping[str, str]) -> tupl
 
 
 def _asked(source: IssueSource, path: str, env: Mapping[str, str]) -> tuple[list[Issue], bool]:
-    """The issues of an answer, without the pull requests that are among them, and whether it is a full page."""
+    """(issues, is it a full page?) of one answer, without the pull requests in it."""
     program = program_paths.find("gh", env)
     if program is None:
         raise EnvironmentProblem("gh (the GitHub CLI) is not on PATH", hint="ralphy doctor")

@@ -1,4 +1,4 @@
-"""The way to the forge: which remote, and a push that is never forced, never to a base, and verified."""
+"""Push a branch to its remote: never by force, never to a base branch, and verified."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NO_ACCESS = re.compile(
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"^!\t[^\t]*\t\[(?P<by>remote )?rejected\] ?(?P<why>.*)$", re.MULTILINE)
-# The remote's disk, where a rule of the forge would have a word of its own (a hook, a protected branch, a size).
+# What Git says of a remote's full disk; the forge's rules (a hook, a protected branch, a size) have other messages.
 _NOT_STORED = ("unpacker error", "failed to update ref", "missing necessary objects")
 _OF_THE_DISK = re.compile(
     r"remote unpack failed|read-only file system|no space left|quota exceeded|input/output error|permission denied"
@@ -36,12 +36,13 @@ _OF_THE_DISK = re.compile(
 _REMOTE = "remote:"
 _OWN = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "color.ui=false", "-c",
         "color.remote=false")  # fmt: skip
+_PUSH_OPTIONS = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
 _TOO_BIG = "exceeds maximum allowed size"
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A git remote; `host`, `owner` and `project` are empty when its URL is not a forge's."""
+    """A git remote; `host`, `owner` and `project` are "" if its URL is not a forge's."""
 
     name: str
     url: str
@@ -51,16 +52,8 @@ class Remote:
 
     @property
     def slug(self) -> str:
-        """`host/owner/name`, as gh's --repo takes it: with the host, GH_HOST can't change what is meant."""
+        """`host/owner/name` for gh's --repo; with the host in it, GH_HOST does not count."""
         return f"{self.host}/{self.owner}/{self.project}" if self.host else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """A branch that the remote has been seen to hold at `oid`."""
-
-    ref: str
-    oid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +96,7 @@ def github_repo(url: str, env: Mapping[str, str]) -> tuple[str, str, str] | None
 
 
 def remote(repo: Path, *, env: Mapping[str, str]) -> Remote:
-    """`origin`, else the only remote; EnvironmentProblem when there is none, or no telling which."""
+    """`origin`, else the only remote; EnvironmentProblem if there is none, or several without an origin."""
     git = _Git(repo, env)
     names = git.line("remote").split()
     if "origin" not in names and len(names) != 1:
@@ -122,12 +115,12 @@ def push(
     base_branches: Collection[str],
     *,
     env: Mapping[str, str],
-) -> Pushed:
-    """Put `oid` on the remote's `branch`, never by force, and see it there; without effect when it is.
+) -> None:
+    """Push `oid` to the remote's `branch`, never by force, and verify it; nothing happens if it is there already.
 
-    Raises InvalidInput for names that git refuses, Conflict for a branch that is not Ralphy's to write or
-    that has gone another way, EnvironmentProblem for no access, no answer and a remote that can't store it.
-    Each of at most three exchanges has two minutes. Hooks do not run.
+    Raises InvalidInput for names that Git refuses, Conflict for a base branch or one with other commits,
+    EnvironmentProblem for no access, no answer, or a remote that cannot store it. Each of at most three exchanges may
+    take two minutes. Hooks do not run.
     """
     git = _Git(repo, env, PUSH_TIMEOUT_S)
     ref = _checked_ref(git, oid, branch)
@@ -136,22 +129,20 @@ def push(
     before = _heads(git, url, ref)
     _refuse_base(branch, {before.get("HEAD", "")}, remote)
     if before.get(ref) == oid:
-        return Pushed(ref, oid)
-    options = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
-    answer = git("push", *options, remote.name, f"{oid}:{ref}")
-    # The remote's own word counts: an answer that was lost may still have been a push that worked.
+        return
+    answer = git("push", *_PUSH_OPTIONS, remote.name, f"{oid}:{ref}")
+    # The remote decides: a push may have worked although its answer was lost.
     if (answer.returncode == 0 or answer.timed_out) and _heads(git, url, ref).get(ref) == oid:
-        return Pushed(ref, oid)
+        return
     raise _why_not_pushed(git, answer, branch, url)
 
 
 def try_push(repo: Path, remote: Remote, branch: str, *, env: Mapping[str, str], timeout_s: float) -> None:
-    """Ask the remote whether HEAD may be pushed as `branch`, and push nothing. Raises what `push` would, as far as the
-    remote tells without taking it: not what its rules and hooks say."""
+    """Ask the remote whether HEAD may be pushed as `branch`, and push nothing. Raises the errors of `push`, but for the
+    remote's rules and hooks, which judge only a real push."""
     git = _Git(repo, env, timeout_s)
     url = git.line("remote", "get-url", "--push", remote.name)
-    options = ("--dry-run", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no")
-    answer = git("push", *options, remote.name, f"HEAD:refs/heads/{branch}")
+    answer = git("push", "--dry-run", *_PUSH_OPTIONS, remote.name, f"HEAD:refs/heads/{branch}")
     if answer.returncode != 0:
         raise _why_not_pushed(git, answer, branch, url)
 
@@ -174,7 +165,7 @@ def _refuse_base(branch: str, bases: Collection[str], remote: Remote) -> None:
 
 
 def _heads(git: _Git, url: str, ref: str) -> dict[str, str]:
-    """{ref: oid} as far as the remote has it, and {"HEAD": the name of its default branch}."""
+    """{ref: oid} if the remote has it, and {"HEAD": name of its default branch}."""
     answer = git("ls-remote", "--symref", "--", url, "HEAD", ref)
     if answer.returncode != 0:
         raise _no_access(git, answer, url)
@@ -206,7 +197,7 @@ def _why_not_pushed(git: _Git, answer: CallResult, branch: str, url: str) -> Ral
 
 
 def _explained(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -> str:
-    """A sentence with what git says, unless it `is_whole`, and with every line that the remote says, each by itself."""
+    """A message with Git's own text, unless it `is_whole`, and with each line that the remote printed."""
     rows = err.splitlines()
     remote = [row.removeprefix(_REMOTE) for row in rows if row.startswith(_REMOTE)]
     own = "" if is_whole else redacted_line("\n".join(row for row in rows if not row.startswith(_REMOTE)), git.env)
@@ -215,7 +206,7 @@ def _explained(git: _Git, err: str, what: str = "", *, is_whole: bool = False) -
 
 
 def _could_not_store(why: str, err: str) -> bool:
-    """Did the remote want the push, and could not keep it?"""
+    """Did the remote accept the push, but fail to store it?"""
     return why in _NOT_STORED and bool(_OF_THE_DISK.search(err)) and _TOO_BIG not in err
 
 
@@ -227,4 +218,4 @@ def _no_access(git: _Git, answer: CallResult, url: str) -> EnvironmentProblem:
     what = _explained(git, answer.err) or f"git ended with {answer.returncode} and no message"
     if _NO_ACCESS.search(answer.err):
         return EnvironmentProblem(what, where=where, hint="gh auth login, then gh auth setup-git; or an ssh key")
-    return EnvironmentProblem(what, where=where, hint="see what Git itself says: git ls-remote")
+    return EnvironmentProblem(what, where=where, hint="try it with Git alone: git ls-remote")

@@ -162,8 +162,8 @@ def commit(git: RunGit, name: str) -> str:
     return git("rev-parse", "HEAD")
 
 
-def pushed(repo: Path, oid: str, branch: str = BRANCH) -> str:
-    return push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ).oid
+def pushed(repo: Path, oid: str, branch: str = BRANCH) -> None:
+    push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ)
 
 
 def refuse_all(bare: Path) -> None:
