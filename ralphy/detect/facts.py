@@ -1,7 +1,7 @@
-"""What the files of a repository say about its stack: dependencies, sections, scripts, tests.
+"""The facts in a repository's files about its stack: dependencies, sections, scripts, tests.
 
-Reads are bounded in depth, number and size, and no linked folder is entered; a manifest that cannot be
-parsed is a note, not an error.
+Reads are bounded in depth, number and size, and no linked folder is entered. A manifest that cannot be parsed is a
+note, no error.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _NODE_RUNNERS = frozenset(("jest", "vitest", "mocha", "ava", "tap", "jasmine", "
 _WATCHES = re.compile(
     r"--watch(?:All)?\b(?!=false)|\bnodemon\b|\b(?:vitest|jest) (?:watch|dev)\b"
     r"|\bng test\b(?!.*--(?:watch=false|no-watch))|\breact-scripts test\b(?!.*--watchAll=false)"
-    # Without a word that says what to do, vitest watches.
+    # Without a subcommand, vitest watches.
     r"|^vitest(?= *$| +-)(?!.* --(?:run|watch=false|no-watch)\b)"
 )
 _WATCHING = re.compile(r" (?:--watch(?:All)?|watch|dev)(?= |$)")
-_RUNNERS_THAT_END = {  # the beginning of a script, and of its form that ends
+_RUNNERS_THAT_END = {  # the beginning of a script that watches, and of its form that ends
     "vitest": "vitest run",
     "jest": "jest",
     "mocha": "mocha",
@@ -61,19 +61,19 @@ _CTEST = re.compile(r"(?im)^\s*(enable_testing|include)\s*\(\s*(CTest\s*)?\)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The names under a root, two levels deep, as relative paths; sorted."""
+    """The sorted relative paths under a root, two levels deep."""
 
     root: Path
     names: tuple[str, ...]
 
     def has(self, pattern: str) -> bool:
-        """Whether a path or a glob pattern is there; a path is asked for directly, full folder or not."""
+        """Does a path or a glob pattern exist? A path is looked up directly, patterns among the listed names."""
         if "*" not in pattern:
             return (self.root / pattern).exists()
         return any(fnmatchcase(name, pattern) and name.count("/") == pattern.count("/") for name in self.names)
 
     def read(self, name: str) -> str:
-        """The text of a file; empty when it is absent, too large or not a file."""
+        """The text of a file; "" if it is missing, too large or no regular file."""
         try:
             data = read_input(self.root / name, MAX_BYTES)
         except InvalidInput:
@@ -83,9 +83,9 @@ class ProjectFiles:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`manager` is the one that the manifest itself names; `notes` say what could not be used, and why.
+    """`manager` is the package manager that the manifest names; `notes` say what cannot be used, and why.
 
-    `ends` has the scripts that watch but have a form that ends.
+    `ends` has the scripts that watch, but have a form that ends.
     """
 
     deps: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class Facts:
 
 
 def look(root: Path) -> ProjectFiles:
-    """The names in the root and in its folders, at most MAX_ENTRIES; not in linked or hidden ones."""
+    """The names in the root and in its folders, at most MAX_ENTRIES; linked and hidden folders are left out."""
     top = sorted(islice(_entries(root), MAX_ENTRIES))
     folders = [name for name, is_folder in top if is_folder and _is_own(name)]
     inner = chain.from_iterable(((f"{folder}/{name}", _) for name, _ in _entries(root / folder)) for folder in folders)
@@ -108,7 +108,7 @@ def look(root: Path) -> ProjectFiles:
 
 
 def gather(tree: ProjectFiles, language: Language) -> Facts:
-    """What the manifests of a language say."""
+    """The facts in the manifests of a language."""
     return _READERS[language.reader](tree, language)
 
 
@@ -126,7 +126,7 @@ def _is_own(folder: str) -> bool:
 
 
 def _words_facts(tree: ProjectFiles, language: Language) -> Facts:
-    """Every word of the manifests counts as a dependency: enough for manifests that are programs."""
+    """Every word of the manifests counts as a dependency, since they are programs."""
     manifests = [name for marker in language.markers for name in tree.names if fnmatchcase(name, marker)]
     return Facts(deps=_tokens(tree, manifests[:5]))
 
@@ -226,9 +226,9 @@ def _node_facts(tree: ProjectFiles, _: Language) -> Facts:
 
 
 def _node_tests(tree: ProjectFiles, deps: AbstractSet[str]) -> Iterator[str]:
-    """`node:test` for tests that ask for it, `any` for test files without another runner: `node --test` runs both.
+    """The runners of the test files: vitest, jest, bun:test, `node:test` if they import it.
 
-    Other runners by their names, if there are tests for them.
+    `any` stands for test files without another runner, which `node --test` runs.
     """
     files = [name for name in tree.names if _TEST_FILE.search(name)]
     yield from (runner for runner in ("vitest", "jest") if files and runner in deps)
@@ -258,7 +258,7 @@ def _usable_scripts(scripts: Mapping[str, Any]) -> tuple[dict[str, str], tuple[s
 
 
 def _type_checker(tree: ProjectFiles, deps: AbstractSet[str]) -> str:
-    """The command that checks what tsconfig.json asks for, without a script; "" without the compiler."""
+    """The command that checks types by tsconfig.json; "" without the compiler, or where it cannot read the sources."""
     if not tree.has("tsconfig.json") or "typescript" not in deps or deps & _OWN_CHECKERS:
         return ""
     # A file that only refers to others has no files of its own: --noEmit would check nothing.
@@ -267,7 +267,7 @@ def _type_checker(tree: ProjectFiles, deps: AbstractSet[str]) -> str:
 
 
 def _form_that_ends(script: object, deps: AbstractSet[str]) -> str:
-    """What to run in place of a test script that watches; "" where nobody can say."""
+    """The command in place of a test script that watches; "" if there is no known one."""
     text = " ".join(script.split()) if isinstance(script, str) else ""
     if not _WATCHES.search(text) or _SHELL.search(text):
         return ""

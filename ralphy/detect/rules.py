@@ -1,9 +1,9 @@
-"""The stacks that `ralphy detect` knows: a language is a row, and what it needs is data.
+"""The stacks that `ralphy detect` knows: a row for each language.
 
-A condition is "kind:what": `file:` a path or pattern, `dep:` a dependency, `table:` a section or key of a
-configuration file, `script:` a script of the manifest that ends by itself, `ends:` one that watches but has a
-form that ends, `tests:` what the test files show, `always:` no condition. In a command, `{words}` come from
-the package manager or the runner.
+A condition is "kind:name": `file:` a path or pattern, `dep:` a dependency, `table:` a section or key of a configuration
+file, `script:` a script of the manifest that ends by itself, `ends:` one that watches, but has a form that ends,
+`tests:` a runner of the test files, `always:` no condition. `{words}` in a command come from the package manager or the
+runner.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Manager:
 
 @dataclass(frozen=True, slots=True)
 class CheckCommand:
-    """A check that is offered when any of `when` holds; of several with one name the first is taken."""
+    """A check that is offered if any of `when` holds; of several with one name the first one wins."""
 
     check: str
     run: str
@@ -34,7 +34,7 @@ class CheckCommand:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`markers` prove the language, `sources` (suffixes) only hint at it.
+    """`markers` are files that prove the language, `sources` suffixes that hint at it.
 
     `variants` are (condition, other name), `setup` (condition, the command that prepares a lane), `local` (condition,
     words) beats the manager's words. `example` is the test command to show where none is found; "" is the first one

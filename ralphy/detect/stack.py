@@ -1,4 +1,4 @@
-"""Which stack a repository is built with, and the commands that prove its code: read, never run."""
+"""The stack of a repository and the commands that check its code. Files are read, nothing is run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ralphy.detect.rules import ALWAYS, LANGUAGES, TARGETS, TASK_RUNNERS, Langua
 
 _MOST_PROJECTS = 8  # in folders of their own
 _MOST_OF_A_NAME = 50
-_MOST_FOLDERS = 40  # that are looked at on each of two levels
+_MOST_FOLDERS = 40  # on each of two levels
 _NO_TEST = "no test command found for"
 _NOT_PROJECTS = frozenset(("test", "tests", "testdata", "fixtures", "example", "examples", "docs", "templates"))
 
 
 @dataclass(frozen=True, slots=True)
 class StackReport:
-    """`language` is "" when nothing is known; `evidence` says, a sentence each, what was found and where.
+    """`language` is "" if it is unknown; `evidence` has a sentence for each thing that was detected, with its file.
 
     `setup` is the command that prepares a working tree for the checks, "" if they need none.
     """
@@ -46,10 +46,10 @@ class _Candidate:
 
 
 def detect(root: Path, *, prefer: str = "") -> StackReport:
-    """The stack of a repository; `prefer` names the language that wins where several are at home.
+    """The stack of a repository; `prefer` names the language that wins if there are several.
 
-    Where its root has no tests, the projects in its folders are asked for theirs. Opens manifests and a few test files
-    only; never raises for what it finds in them.
+    If its root has no tests, the checks of the projects in its folders are added. Opens only manifests and a few test
+    files, and raises for none of them.
     """
     tree = look(root)
     report = _of(tree, prefer)
@@ -66,7 +66,7 @@ def _of(tree: ProjectFiles, prefer: str = "", manager: str = "") -> StackReport:
 
 
 def example_check(language: str) -> Check:
-    """The test that a project in that language might have; `make test` where the language says nothing."""
+    """A typical test command for the language; `make test` if it is unknown."""
     rows = [row for row in LANGUAGES if language in (row.name, *(name for _, name in row.variants))]
     plain = (command.run for row in rows for command in row.commands if "{" not in command.run)
     run = next((row.example for row in rows if row.example), "") or next(plain, "make test")
@@ -97,7 +97,7 @@ def _with_projects(tree: ProjectFiles, root: StackReport) -> StackReport:
 
 
 def _projects(tree: ProjectFiles, manager: str) -> Iterator[tuple[str, StackReport]]:
-    """(folder, report) of folders with checks, and of folders in those that are no project, as `packages/core`."""
+    """(folder, report) of folders with checks, and of their subfolders if they are no project, as `packages/core`."""
     inner = [name for name in tree.names if "/" in name]
     folders = dict.fromkeys(name.partition("/")[0] for name in inner)
     for folder in islice((name for name in folders if name not in _NOT_PROJECTS), _MOST_FOLDERS):
@@ -111,7 +111,7 @@ def _projects(tree: ProjectFiles, manager: str) -> Iterator[tuple[str, StackRepo
 
 
 def _project(tree: ProjectFiles, folder: str, manager: str) -> StackReport:
-    """What a folder is by its manifest; sources alone make no project."""
+    """The stack of a folder with a manifest; an empty report without one."""
     inner = look(tree.root / folder)
     return _of(inner, manager=manager) if _has_manifest(inner) else StackReport("", None, None, (), ())
 
@@ -121,12 +121,12 @@ def _is_workspace(tree: ProjectFiles) -> bool:
 
 
 def _has_manifest(tree: ProjectFiles) -> bool:
-    """Whether there is a manifest, or a file with a target that tests."""
+    """Is there a manifest, or a file of a task runner with a test target?"""
     return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or any(_targets(tree, ("test",)))
 
 
 def _moved(check: Check, folder: str, others: Sequence[Check]) -> Check:
-    """The check in its folder, with a name that no other has."""
+    """The check in its folder, with a unique name."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{folder}-{check.name}")[-_MOST_OF_A_NAME:].strip("-_")
     while any(name == other.name for other in others):
         name += "-2"
@@ -179,7 +179,7 @@ def _report(tree: ProjectFiles, row: Language, facts: Facts, manager: Manager | 
 
 
 def _manager(row: Language, facts: Facts, tree: ProjectFiles, around: str) -> Manager | None:
-    """The one that the manifest names, else the first that left a lock file, else that of the repository `around`."""
+    """The manager that the manifest names, else the first with a lock file, else that of the repository `around`."""
     named = (one for one in row.managers if one.name == facts.manager)
     present = (one for one in row.managers if any(_holds(condition, tree, facts) for condition in one.when))
     left = (one for one in present if one.when != ALWAYS)
@@ -224,7 +224,7 @@ def _has_test(checks: tuple[Check, ...]) -> bool:
 
 
 def _with_targets(tree: ProjectFiles, report: StackReport) -> StackReport:
-    """The report, and what a task runner has for the checks that the language offers none for; the tests are first."""
+    """The report, with a task runner's targets for missing checks; the tests are first."""
     offered = {check.name for check in report.checks}
     missing = [(check, _targets(tree, names)) for check, names in TARGETS if check not in offered]
     by_check = {check: target for check, targets in missing if (target := next(targets, None))}
@@ -235,7 +235,7 @@ def _with_targets(tree: ProjectFiles, report: StackReport) -> StackReport:
 
 
 def _targets(tree: ProjectFiles, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(command, evidence) of each target that is declared, in the order of the runners."""
+    """(command, evidence) of each declared target, in the order of the runners."""
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")
         for name in names if file else ():

@@ -1,1 +1,1 @@
-"""What an agent is told: templates, the documents in them, and their length."""
+"""The prompts of agents: templates, the documents in them, and their length."""

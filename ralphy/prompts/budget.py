@@ -1,6 +1,6 @@
-"""What a prompt may cost: the parts of long texts that an agent needs, within a fixed number of bytes.
+"""The parts of long texts that a prompt needs, within a fixed number of bytes.
 
-Story 500 costs what story 5 costs. Sizes are bytes of UTF-8; whatever is left out is said.
+The prompt of story 500 is as long as that of story 5. Sizes are bytes of UTF-8; a note says what is left out.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SECTION = re.compile(r"^## ", re.M)
 _PATTERNS = re.compile(r"^## Codebase Patterns\b.*$", re.M)
 _PATTERNS_END = re.compile(r"^(?:## |---[ \t]*$)", re.M)
 
-# What a story's prompt has room for.
+# The room for two texts in a story's prompt.
 PROGRESS_BYTES = 1500
 FAILURE_BYTES = 1200
 
-# How much of a check's output is looked at: what matters stands at its end.
+# How much of a check's output is read: what matters is at its end.
 _TAIL_CHARS = 65536
-# So many of the last entries are worth reading, whatever story they belong to.
+# How many of the last entries are included, whatever story they belong to.
 _LAST_ENTRIES = 3
 
 
@@ -54,8 +54,7 @@ def clip(text: str, max_bytes: int, head_share: float = 0.5) -> str:
 
 
 def digest_failure(checks_failed: Sequence[str], tail: str, reason: str = "", max_bytes: int = FAILURE_BYTES) -> str:
-    """Why an attempt was refused, for the next one: the reason, the failed checks, the first error in their output
-    and its end."""
+    """Why an attempt was refused, for the next one: the reason, the failed checks, and an excerpt of their output."""
     parts = [clip(reason, max_bytes // 3)] if reason else []
     if checks_failed:
         parts.append(clip("Failed: " + ", ".join(checks_failed), max_bytes // 4))
@@ -65,7 +64,7 @@ def digest_failure(checks_failed: Sequence[str], tail: str, reason: str = "", ma
 
 
 def excerpt(output: str, max_bytes: int) -> str:
-    """What of a check's output must not be lost: all if it fits, else what shows the first error, and the end.
+    """A check's output in at most `max_bytes`: all of it if it fits, else its first error and its end.
 
     Terminal codes, redrawn progress lines and repeated lines are left out.
     """
@@ -83,16 +82,16 @@ def excerpt(output: str, max_bytes: int) -> str:
 
 
 def _last_lines(text: str, max_bytes: int) -> str:
-    """The last whole lines that fit; of one that is longer, its end."""
+    """The last whole lines that fit, or the end of a longer line."""
     tail = text.encode("utf-8", "replace")[-max_bytes:].decode("utf-8", "ignore")
     return tail.partition("\n")[2] or tail
 
 
 def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int = PROGRESS_BYTES) -> str:
-    """What progress.txt tells the next story: the patterns, then entries, newest first.
+    """The parts of progress.txt for the next story: the patterns, then entries, newest first.
 
-    Of each id (the story's own and its dependencies') the newest entry is taken, then the last entries
-    of all. Patterns get at most half of the room, an entry half of what the patterns leave.
+    The entries are the newest one of each id (the story's own and its dependencies'), then the last entries of all.
+    Patterns get at most half of the room, an entry half of the rest.
     """
     text = _LINE_END.sub("\n", progress_text)
     entries = _entries(text)
@@ -112,7 +111,7 @@ def pick_progress(progress_text: str, story_ids: Sequence[str], max_bytes: int =
 def fence(name: str, text: str, nonce: str) -> str:
     """The text between two marker lines that carry the run's nonce; "" stays "".
 
-    What stands inside cannot close the fence: the nonce is taken out of it.
+    The text cannot close the fence: the nonce is removed from it.
     """
     if not text:
         return ""
@@ -121,13 +120,13 @@ def fence(name: str, text: str, nonce: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without terminal codes; of a line that was redrawn, its last state."""
+    """The text without terminal codes, and with the last state of redrawn lines."""
     lines = _LINE_END.sub("\n", text).split("\n")
     return without_controls("\n".join(line.rpartition("\r")[2] for line in lines))
 
 
 def _squeezed(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, a run of the same one said once and counted."""
+    """The lines, with repeated ones once and counted."""
     for line, same in groupby(line.rstrip() for line in lines):
         yield line
         if line and (times := len(list(same))) > 1:
@@ -154,7 +153,7 @@ def _entries(text: str) -> list[_Entry]:
 
 
 def _wanted(entries: Sequence[_Entry], story_ids: Sequence[str]) -> list[int]:
-    """Indexes in the order of their worth: the newest of each id, then the last ones; each once."""
+    """Indexes, the most useful first: the newest entry of each id, then the last ones; each once."""
     newest = {entry.story: index for index, entry in enumerate(entries)}
     own = [newest[story] for story in story_ids if story in newest]
     last = range(len(entries) - 1, max(len(entries) - 1 - _LAST_ENTRIES, -1), -1)

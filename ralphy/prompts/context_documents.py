@@ -1,7 +1,7 @@
-"""The documents that a story's `context` names (`parent_spec`, `parent_brief`): read from inside the repository alone.
+"""The documents that a story's `context` names (`parent_spec`, `parent_brief`), read only inside the repository.
 
-A reference is a path with or without `#section`, relative to the feature's folder or else to the repository's root.
-What cannot be read is said in a sentence, and costs no run.
+A reference is a path with or without `#section`, relative to the feature's folder or else to the repository's root. A
+document that cannot be read is a problem in words, and no error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OWN_SPEC = "SPEC.md"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`path` and `section` ("" for the whole) as `field` of a story's context names them."""
+    """The `path` and `section` ("" for the whole document) that `field` of a story's context names."""
 
     field: str
     path: str
@@ -30,7 +30,7 @@ class Reference:
 
     @property
     def is_own_spec(self) -> bool:
-        """Does it mean the SPEC.md of the story's own feature?"""
+        """Is it the SPEC.md of the story's own feature?"""
         return PurePosixPath(self.path) == PurePosixPath(_OWN_SPEC)
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class DocumentText:
 
 
 def references(story: Mapping[str, Any]) -> Iterator[Reference]:
-    """What a story's context names, field by field."""
+    """The references of a story's context, field by field."""
     context = story.get("context")
     for field in FIELDS:
         named = context.get(field) if isinstance(context, Mapping) else None
@@ -56,7 +56,7 @@ def references(story: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def read_document(reference: Reference, folder: Path, root: Path) -> DocumentText:
-    """The text of the whole document; regular files inside the repository, up to 4 MB, are read."""
+    """The text of the whole document, a regular file of at most 4 MB inside the repository."""
     try:
         place = _place(reference, folder, root)
         inside = place.relative_to(root.resolve())
@@ -73,13 +73,13 @@ def read_document(reference: Reference, folder: Path, root: Path) -> DocumentTex
 
 
 def _place(reference: Reference, folder: Path, root: Path) -> Path:
-    """Where it is, links followed: in the feature's folder if something of that name is there, else below the root."""
+    """The document's path, with links resolved: in the feature's folder if it exists there, else below the root."""
     near = folder / reference.path
     return near.resolve() if near.exists() else (root / reference.path).resolve()
 
 
 def unreadable(story: Mapping[str, Any], folder: Path, root: Path) -> Iterator[tuple[Reference, str]]:
-    """What a story's context names and cannot be read now, and why; a SPEC.md that is still to come is passed over."""
+    """(reference, problem) of the documents that cannot be read now; a SPEC.md that is not written yet is none."""
     for reference in references(story):
         is_to_come = reference.is_own_spec and (folder / "PRD.md").exists()
         problem = read_document(reference, folder, root).problem

@@ -1,7 +1,4 @@
-"""The language that prompts are written in, Jinja2's sandbox, and where its templates lie.
-
-Jinja2 is loaded here, so import this module where it is used.
-"""
+"""The language of prompts: Jinja2's sandbox, with the templates of the project and of Ralphy."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from ralphy.pipeline.steps.table import former_templates
 
 MAX_BYTES = 256 * 1024
 MIN_CHARS = 100
-# Names that a project's folder cannot take over.
+# Partials that a project cannot replace.
 RESERVED = frozenset({"_report.md.j2"})
 # "own:story" is the project's template of a step; every other name is a partial or a built-in one.
 OWN = "own:"
@@ -49,7 +46,7 @@ def generate(name: str, values: Mapping[str, object], folders: Sequence[Path], p
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
-    """Jinja2 compiles a template once, and again when its text changed."""
+    """Jinja2 with a loader that compiles a template again when its text has changed."""
 
     def source(wanted: str) -> tuple[str, str] | None:
         path = _find(wanted, folders, package)
@@ -74,7 +71,7 @@ def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
 
 
 def place(error: BaseException, fallback: str) -> str:
-    """Where a template failed, as "file:line" if the line is known."""
+    """Where a template failed: "file:line", or `fallback` if the line is unknown."""
     if isinstance(error, TemplateSyntaxError):
         return f"{error.filename or fallback}:{error.lineno}"
     if isinstance(error, InvalidInput):
@@ -84,7 +81,7 @@ def place(error: BaseException, fallback: str) -> str:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Without the two signs with which a line of a template takes all memory, or all time."""
+    """The sandbox without `*` and `**`, with which one line of a template can take all memory or time."""
 
     intercepted_binops = frozenset(("*", "**"))
 
@@ -103,7 +100,7 @@ def _find(name: str, folders: Sequence[Path], package: Path) -> Path | None:
 
 
 def _read(path: Path, name: str) -> str | None:
-    """A template's text; None if it is gone, InvalidInput for what is no readable template."""
+    """A template's text; None if there is no file, InvalidInput if it cannot be a template."""
     if path.is_symlink():
         raise InvalidInput("is not a regular file", where=str(path))
     data = read_input(path, MAX_BYTES)

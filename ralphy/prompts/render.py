@@ -1,8 +1,8 @@
 """The prompt of a run: a template, the project's own or a built-in one, filled with bounded values.
 
-Whatever a project's template says, three things cannot be lost: the first line that names the run, the
-outbox with the rules, and the report. What does not render gives way to the built-in template, and is
-said. Long texts from outside are clipped and fenced before any template sees them.
+Three parts are added if a project's template lacks them: the first line that names the run, the outbox with the rules,
+and the report. A template that cannot be rendered is replaced by the built-in one, with a warning. Long texts from
+outside are clipped and fenced before a template gets them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from ralphy.prompts.budget import FAILURE_BYTES, PROGRESS_BYTES, clip, fence
 from ralphy.prompts.language import OWN, generate, own_template, place
 from ralphy.resources import template_root
 
-# Texts from outside: name -> what the fence calls it, and bytes. What one built-in template uses stays
-# well below the size of a prompt.
+# Texts from outside: name -> (name of the fence, bytes). Those of one built-in template fit into a prompt together.
 TEXTS = {
     "prd_content": ("PRD.md", 81920),
     "clarifications": ("CLARIFICATIONS.md", 16384),
@@ -43,7 +42,7 @@ TEXTS = {
 # A story's prompt is at most 8 KB beyond the story, its section of the specification and the brief that it names.
 STORY_TEXTS = {"feedback": 500, "mistakes": 300, "evidence": 300, "existing_stories": 300}
 STORY_BYTES = 49152
-# Words of one line: bytes.
+# Values of one line: name -> bytes.
 WORDS = {
     "project_name": 60,
     "language": 40,
@@ -66,7 +65,7 @@ _LINE_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """`template` is the file that the text was made from; `warnings` say which file was not used, and why."""
+    """`template` is the file of the text; `warnings` name templates that were not used, and why."""
 
     text: str
     template: str
@@ -74,7 +73,7 @@ class Rendered:
 
 
 class _Template(NamedTuple):
-    """A template that might serve: its file, its name, and the folders that it may include from."""
+    """A template to try: its file, its name, and the folders that it may include from."""
 
     path: Path
     name: str
@@ -87,9 +86,9 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
     `values` must hold `feature` and `outbox` (absolute); the other names are those of TEXTS and WORDS, and
     `story` (as in prd.json), `attempt`, `heal`, `keep_spec`, `scope_is_frozen`, `checks`, `max_rounds`, `most_pieces`,
     `most_questions`.
-    What is absent is "". `share` is the part of their usual room that the long texts get.
-    `folders` may hold templates of the project's own, the first one wins. Raises NotFound for a step
-    without any template, InvalidInput for one whose only template cannot be used.
+    Absent values are "". `share` is the part of their usual room that the long texts get. `folders` may hold the
+    project's own templates; the first one wins. Raises NotFound if a step has no template, InvalidInput if its only
+    template cannot be used.
     """
     if not _STEP.fullmatch(step):
         raise InvalidInput(f"{step!r} is not a step's name", hint="use lower-case letters, digits, - and _")
@@ -110,20 +109,20 @@ def render(step: str, values: Mapping[str, object], folders: Sequence[Path], *, 
 
 
 def own_prompts(folder: Path) -> dict[Path, str]:
-    """The project's own templates in a folder, with the step that each is for."""
+    """The project's own templates in a folder, each with its step."""
     package = _package()
     steps = (built_in.name.removesuffix(".md.j2") for built_in in sorted(package.glob("[a-z]*.md.j2")))
     return {own: step for step in steps if (own := own_template(step, (folder,)))}
 
 
 def doubts(path: Path, step: str) -> tuple[str, ...]:
-    """What is wrong with a template of the project's own, and what a run uses instead; nothing is run."""
+    """Problems of the project's own template, and what a run uses instead."""
     values = {"feature": "feature", "outbox": str(path.parent), "story": {"id": "US-001", "title": "a story"}}
     return render(step, values, [path.parent]).warnings
 
 
 def _candidates(step: str, folders: tuple[Path, ...]) -> Iterator[_Template]:
-    """The project's own template, then the built-in one, at last without anything of the project's."""
+    """The project's own template, then the built-in one, at last the built-in one without the project's partials."""
     package = _package()
     built_in = package / f"{step}.md.j2"
     own = own_template(step, folders)
@@ -140,7 +139,7 @@ def _package() -> Path:
 
 
 def _fill(candidate: _Template, context: Mapping[str, Any]) -> tuple[str, bool]:
-    """The whole prompt: the line that names the run, the text, and what the text left out. Was the report left out?"""
+    """(prompt, does the template lack the report?); the prompt has the first line and the parts that it lacks."""
 
     def text(name: str) -> str:
         return generate(name, context, candidate.folders, _package())
@@ -148,7 +147,7 @@ def _fill(candidate: _Template, context: Mapping[str, Any]) -> tuple[str, bool]:
     parts = [_first_line(context), text(candidate.name).strip("\n")]
     if context["outbox"] not in parts[1]:
         parts.append(text("_rules.md.j2"))
-    lacks_report = not _says(parts[1], "EXIT_SIGNAL", context)
+    lacks_report = not _has_word(parts[1], "EXIT_SIGNAL", context)
     if lacks_report:
         parts.append(text("_report.md.j2"))
     return "\n\n".join(part.strip("\n") for part in parts) + "\n", lacks_report
@@ -170,8 +169,8 @@ def _quoted(value: str) -> str:
     return f'"{value}"' if re.search(r"\s", value) else value
 
 
-def _says(text: str, word: str, context: Mapping[str, Any]) -> bool:
-    """Whether the template itself says the word; what came in as a value does not count."""
+def _has_word(text: str, word: str, context: Mapping[str, Any]) -> bool:
+    """Does the template itself contain the word? Its occurrences in values do not count."""
     for value in sorted(_strings(context), key=len, reverse=True):
         if word in value:
             text = text.replace(value, "")
@@ -194,7 +193,7 @@ def _why_unused(error: Exception, candidate: _Template) -> str:
 
 
 def _context(step: str, values: Mapping[str, object], share: float) -> dict[str, Any]:
-    """Every name that a template may use, bounded; texts from outside stand in their fences."""
+    """The value of every name that a template may use: bounded, and texts from outside in fences."""
     context: dict[str, Any] = {name: _word(values.get(name), size) for name, size in WORDS.items()}
     nonce = context["nonce"] = context["nonce"] or secrets.token_hex(8)
     for name, (label, size) in TEXTS.items():
@@ -220,14 +219,14 @@ def _context(step: str, values: Mapping[str, object], share: float) -> dict[str,
 
 
 def _word(value: object, max_bytes: int) -> str:
-    """One line, of which the start is kept."""
+    """The start of a value, on one line."""
     start = "" if value is None else str(value).lstrip()[:max_bytes]
     line = _LINE_BREAKS.sub(" ", start).rstrip()
     return line.encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 def _text(value: object) -> str:
-    """Texts as they are; of stories a line each, of other lists an item each."""
+    """A text as it is; a list as Markdown, with a line for each story or item."""
     if value is None or isinstance(value, str):
         return value or ""
     items = value if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
@@ -235,7 +234,7 @@ def _text(value: object) -> str:
 
 
 def _line(item: object) -> str:
-    """A story in one line; any other item as it is."""
+    """A story on one line; any other item as it is."""
     if not isinstance(item, Mapping):
         return str(item)
     return f"{item.get('id', '')} {item.get('title', '')} ({item.get('status', 'pending')})"
@@ -247,7 +246,7 @@ def _checks(checks: object) -> Iterator[str]:
 
 
 def _story(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The story with every field that a template may ask for; lists hold texts."""
+    """The story with every field that a template may use; lists hold texts."""
     testing = given.get("testing")
     named = testing if isinstance(testing, Mapping) else {}
     story: dict[str, Any] = {name: [str(item) for item in items_of(given, name)] for name in LISTS}
@@ -259,7 +258,7 @@ def _story(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _story_text(story: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """The story as its implementer reads it."""
+    """The story as text, for its implementer."""
     parts = [f"{story['id']}: {story['title']}", story["description"]]
     for title, items in titled_lists(given):
         parts.append(f"{title}:\n" + "\n".join(item.bullet() for item in items))

@@ -1,7 +1,7 @@
-"""What a review is told of the stories: everything that each one asks for, as far as there is room, and what was cut.
+"""The stories in a review's prompt: all that each asks for, as far as there is room.
 
-Where there is no room for all of it, descriptions and tasks go first, then the criteria of the last stories. Each story
-keeps its line, and says what is missing and where it stands in full.
+Without room for everything, descriptions and tasks are left out first, then the criteria of the last stories. Each
+story keeps its headline, and a note says what is missing and which file has it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from ralphy.prompts.budget import clip, size_of
 from ralphy.text.first_few import first_few
 
 _MOST_NAMED = 10
-_NOTE_BYTES = 150  # what the sentence on what is left out takes at most, without the name of the file
+_NOTE_BYTES = 150  # the size of the note on what is left out, at most, without the file's name
 
 
 def stories_for_review(
     stories: Sequence[Story], max_bytes: int, file: str, commits: Mapping[str, str] | None = None
 ) -> str:
-    """The stories in at most `max_bytes`; `file` is where an agent finds what was left out. `commits` has the commit of
-    each story that has one."""
+    """The stories in at most `max_bytes`; `file` has what is left out, `commits` the commits of the stories."""
     less = f"(Descriptions and tasks omitted; see {file}.)"
     made = commits or {}
     whole = [_whole(story, made.get(story.id, "")) for story in stories]
@@ -36,7 +35,7 @@ def stories_for_review(
 
 
 def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
-    """The criteria of the first stories, and a line for each of the rest."""
+    """The criteria of the first stories, and a headline for each of the others."""
     lines = [f"{_headline(story)} (criteria omitted)" for story in stories]
     room = max_bytes - sum(size_of(line) + 2 for line in lines) - size_of(file) - _NOTE_BYTES
     whole = 0
@@ -52,7 +51,7 @@ def _as_many_as_fit(stories: Sequence[Story], max_bytes: int, file: str) -> str:
 
 
 def _whole(story: Story, commit: str) -> str:
-    """The story with all that it asks for, and where its work is found."""
+    """The story with all its texts, its commit, files and tests."""
     description = str(story.raw.get("description") or "").strip()
     notes = str(story.raw.get("notes") or "").strip()
     lists = [f"{title}:\n" + "\n".join(_named(story) if title == LISTS[CRITERIA] else [item.bullet() for item in items])
@@ -66,7 +65,7 @@ def _criteria(story: Story) -> str:
 
 
 def _named(story: Story) -> Iterator[str]:
-    """The story's criteria by the names that the review answers them under, with what their own tests say."""
+    """The story's criteria with their ids, and the results of their own tests."""
     for one in criteria_of(story):
         name = f"{one.id} {one.item.id}".strip()
         yield Item(name, one.item.text).bullet() + _own_tests(story, one.place)
@@ -87,7 +86,7 @@ def _headline(story: Story) -> str:
 
 
 def _pointers(story: Story, commit: str) -> list[str]:
-    """The story's commit, the files that it changed, its tests among them, and those that fail without it."""
+    """The story's commit, the files that it changed, its test files, and the tests that fail without it."""
     testing = story.raw.get("testing") or {}
     proof = (_evidence(story).get("tests") or {}).get("red_first") or {}
     named = {"Files": story.execution.get("files_modified"), "Tests": testing.get("test_files"),

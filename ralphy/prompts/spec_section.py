@@ -14,8 +14,8 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:
     """The section of SPEC.md that a story comes from; "" if there is none.
 
-    The anchor of `parent_spec` ("SPEC.md#us-003-title") goes first, then a heading that names the id.
-    A section ends at the next heading of its own level or above.
+    It is the one with the anchor of `parent_spec` ("SPEC.md#us-003-title"), else the first whose heading has the id. A
+    section ends at the next heading of its level or above.
     """
     lines = _LINE_END.sub("\n", spec).split("\n")
     headings = list(_headings(lines))
@@ -29,7 +29,7 @@ def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) 
 
 
 def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:
-    """The first heading that names an id."""
+    """The first heading that has an id."""
     named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE) if headings else None
     return next((heading for heading in headings if named and named.search(heading[2])), None)
 
@@ -42,15 +42,15 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _slug(title: str) -> str:
-    """A heading as an anchor names it; an anchor stays as it is, but for its case."""
+    """The anchor of a heading; an anchor stays the same, in lower case."""
     return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
 
 
 def _anchors(headings: Sequence[tuple[int, int, str]]) -> Iterator[str]:
-    """The anchors that GitHub gives to the headings; a title that comes again gets a number."""
-    seen: dict[str, int] = {}
+    """The anchors that GitHub gives to the headings; a repeated title gets a number."""
+    counts: dict[str, int] = {}
     for _, _, title in headings:
         slug = _slug(title)
-        count = seen.get(slug, 0)
-        seen[slug] = count + 1
+        count = counts.get(slug, 0)
+        counts[slug] = count + 1
         yield f"{slug}-{count}" if count else slug
