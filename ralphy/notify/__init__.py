@@ -1,1 +1,1 @@
-"""Being told: what reaches a person who is not there, and how."""
+"""Notifications for a person who is away: the sender and its receivers."""

@@ -1,7 +1,7 @@
-"""Who is told: the terminal's bell, a command, an address, and all that apprise knows.
+"""The receivers of notifications: the terminal's bell, a command, a webhook, and the services of Apprise.
 
-What they are comes from settings that a repository cannot switch on by itself (`ralphy.config.tightening`). Each gets a
-notice and raises Undelivered if that did not arrive.
+They come from settings that a repository cannot switch on by itself (`ralphy.config.tightening`). Each takes a notice,
+and raises Undelivered if it does not arrive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ralphy.secrets.known_values import clear_json, values_of, without_values
 from ralphy.text.plain_text import replace_unprintable
 
 TIMEOUT_S = 10.0
-_MOST_SAID = 200
+_MOST_OF_AN_ERROR = 200
 
 
 class Undelivered(Exception):
@@ -39,8 +39,8 @@ class Receiver:
 def receivers_of(
     settings: Notify, env: Mapping[str, str], root: str, ring: Callable[[], None] | None
 ) -> Iterator[Receiver]:
-    """Those that are set; `ring` is how the terminal's bell is rung, None without a terminal. Programs of the checkout
-    at `root` are none of them, unless they are named by a path."""
+    """The configured receivers; `ring` rings the terminal's bell, None without a terminal. A command in the checkout at
+    `root` must be given as a path."""
     own = own_environment(env, root) if settings.command else {}
     if settings.bell and ring:
         yield Receiver("bell", lambda _: ring())
@@ -67,27 +67,19 @@ def _texts(notice: Notice, env: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _command(argv: tuple[str, ...], env: Mapping[str, str], root: str, notice: Notice) -> None:
-    program = argv[0] if "/" in argv[0] else _program(argv[0], env, root)
-    _run([program, *argv[1:]], env, root, cleared(notice, env) + b"\n")
-
-
-def _program(name: str, env: Mapping[str, str], root: str) -> str:
-    path = find(name, env, root)
-    if path is None:
-        raise Undelivered(f"{name} is not on PATH")
-    return path
-
-
-def _run(argv: list[str], env: Mapping[str, str], root: str, stdin: bytes = b"") -> None:
-    """Run a program to its end, or end it with all that it started. Nobody reads what it prints."""
+    """Run the command with the notice on its stdin, within a time limit. Its output is ignored."""
+    program = argv[0] if "/" in argv[0] else find(argv[0], env, root)
+    if program is None:
+        raise Undelivered(f"{argv[0]} is not on PATH")
     try:
-        done = run_bounded(argv, cwd=root, env=env, timeout_s=TIMEOUT_S, stdin=stdin, output=subprocess.DEVNULL)
+        done = run_bounded([program, *argv[1:]], cwd=root, env=env, timeout_s=TIMEOUT_S,
+                           stdin=cleared(notice, env) + b"\n", output=subprocess.DEVNULL)  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Undelivered(f"{argv[0]} took more than {TIMEOUT_S:.0f} s") from None
+        raise Undelivered(f"{program} took more than {TIMEOUT_S:.0f} s") from None
     except OSError as error:
-        raise Undelivered(f"{argv[0]}: {error.strerror}") from error
+        raise Undelivered(f"{program}: {error.strerror}") from error
     if done.returncode:
-        raise Undelivered(f"{argv[0]} ended with {done.returncode}")
+        raise Undelivered(f"{program} ended with {done.returncode}")
 
 
 def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:
@@ -95,7 +87,7 @@ def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-    class Stay(HTTPRedirectHandler):
+    class NoRedirect(HTTPRedirectHandler):
         def redirect_request(self, *_: object) -> None:
             return None
 
@@ -104,19 +96,19 @@ def _webhook(settings: Notify, env: Mapping[str, str], notice: Notice) -> None:
     if name := settings.webhook_secret_env:
         secret = env.get(name, "")
         if not secret:
-            raise Undelivered(f"{name}, which is to sign it, is not set")
+            raise Undelivered(f"{name} is not set: it must hold the secret that signs the message")
         signature = hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
         headers["X-Ralphy-Signature"] = f"sha256={signature}"
     request = Request(settings.webhook, body, headers, method="POST")  # noqa: S310 - the setting takes https alone
-    direct = [ProxyHandler({})] if settings.webhook.startswith("http:") else []  # that is this machine alone
+    direct = [ProxyHandler({})] if settings.webhook.startswith("http:") else []  # this machine; see the setting
     try:
-        with build_opener(Stay, *direct).open(request, timeout=TIMEOUT_S):
+        with build_opener(NoRedirect, *direct).open(request, timeout=TIMEOUT_S):
             return
     except HTTPError as error:
         error.close()
         raise Undelivered(f"the address answered {error.code}") from None
     except (OSError, ValueError) as error:
-        raise Undelivered(str(getattr(error, "reason", error))[:_MOST_SAID]) from error
+        raise Undelivered(str(getattr(error, "reason", error))[:_MOST_OF_AN_ERROR]) from error
 
 
 def _apprise(urls: tuple[str, ...], env: Mapping[str, str], notice: Notice) -> None:

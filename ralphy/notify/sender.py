@@ -1,4 +1,4 @@
-"""The sender: one message for each thing, sent by whoever posts it, and one reminder, from a timer."""
+"""The sender: one message for each thing, sent in the thread that posts it, and one reminder, from a timer."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ralphy.notify.receivers import Receiver, Undelivered
 from ralphy.pipeline.notices import Notice, is_quiet
 from ralphy.text.json_coerce import mapping_of, number_of
 
-_LOOK_S = 30.0  # how often the clock is looked at while something waits for an hour of the day
-_LIMIT_EVERY_S = 3600.0  # a limit that is met again and again is one thing
+_CHECK_EVERY_S = 30.0  # during quiet hours, and until a reminder is due
+_LIMIT_EVERY_S = 3600.0  # a usage limit that is hit again and again is one thing
 
 
 class Sender:
     """Takes notices and sends them to all receivers.
 
-    `note` is a file that holds what was told of each feature, for the next process; `complain` tells people of a
-    receiver that failed, once.
+    `note` is a file with the last notice of each feature, for the next process; `warn` prints a warning, once for each
+    receiver that fails.
     """
 
     def __init__(
-        self, receivers: Sequence[Receiver], note: Path, complain: Callable[[str], None], quiet_hours: str = "",
+        self, receivers: Sequence[Receiver], note: Path, warn: Callable[[str], None], quiet_hours: str = "",
         remind_after_s: float | None = None,
     ) -> None:  # fmt: skip
         self._receivers = receivers
         self._note = note
-        self._complain = complain
+        self._warn = warn
         self._quiet_hours = quiet_hours
         self._remind_after_s = remind_after_s
-        self._guard = threading.RLock()
+        self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._reminders: dict[str, tuple[float, Notice]] = {}  # by feature, with when
         self._held: list[Notice] = []
@@ -44,17 +44,17 @@ class Sender:
         self._broken: set[str] = set()
 
     def post(self, notice: Notice) -> None:
-        """Send a notice; in quiet hours it is held."""
-        with self._guard:
+        """Send a notice, or hold it until the quiet hours end."""
+        with self._lock:
             if not self._is_quiet():
-                self._tell(notice)
+                self._send_new(notice)
             else:
                 self._held.append(notice)
-            self._wind_timer()
+            self._schedule()
 
     def settle(self, feature: str) -> None:
-        """Work on the feature goes on: what it waited for is over."""
-        with self._guard:
+        """Drop what is held for a feature: work on it goes on."""
+        with self._lock:
             self._reminders.pop(feature, None)
             self._held = [notice for notice in self._held if not (notice.stands and notice.feature == feature)]
             known = read_note(self._note)
@@ -62,39 +62,39 @@ class Sender:
                 self._write(known)
 
     def close(self) -> None:
-        """Nothing is sent any more."""
-        with self._guard:
+        """Stop: nothing more is sent."""
+        with self._lock:
             self._held, self._reminders = [], {}
-            self._wind_timer()
+            self._schedule()
 
-    def _wind_timer(self) -> None:
-        """Look again when a reminder is due, and now and then while quiet hours hold something back."""
+    def _schedule(self) -> None:
+        """Start the timer, if a notice is held or a reminder is to come."""
         if self._timer:
             self._timer.cancel()
         if self._held or self._reminders:
             due = min((at for at, _ in self._reminders.values()), default=math.inf)
-            seconds = _LOOK_S if self._is_quiet() else max(0.0, min(due - time.time(), _LOOK_S))
-            self._timer = threading.Timer(seconds, self._look)
+            seconds = _CHECK_EVERY_S if self._is_quiet() else max(0.0, min(due - time.time(), _CHECK_EVERY_S))
+            self._timer = threading.Timer(seconds, self._send_due)
             self._timer.daemon = True
             self._timer.start()
 
-    def _look(self) -> None:
-        """Send what was held for the quiet hours, and reminders."""
-        with self._guard:
+    def _send_due(self) -> None:
+        """Send held notices and due reminders, unless the hours are quiet."""
+        with self._lock:
             if not self._is_quiet():
                 held, self._held = self._held, []
                 for notice in held:
-                    self._tell(notice)
+                    self._send_new(notice)
                 due = [feature for feature, (at, _) in self._reminders.items() if at <= time.time()]
                 for feature in due:
                     _, notice = self._reminders.pop(feature)
                     self._deliver(replace(notice, is_reminder=True))
                     known = read_note(self._note)
                     self._write({**known, feature: {**mapping_of(known.get(feature)), "is_reminded": True}})
-            self._wind_timer()
+            self._schedule()
 
-    def _tell(self, notice: Notice) -> None:
-        """Send what was not sent before, and note that it was."""
+    def _send_new(self, notice: Notice) -> None:
+        """Send a notice that was not sent before, and note it."""
         now = time.time()
         if notice.event == "limit":
             if now - self._limit_at < _LIMIT_EVERY_S:
@@ -110,7 +110,7 @@ class Sender:
             self._reminders[notice.feature] = since + self._remind_after_s, notice
 
     def _write(self, note: dict[str, object]) -> None:
-        with suppress(OSError, RalphyError):  # at worst something is told twice
+        with suppress(OSError, RalphyError):  # at worst a notice is sent twice
             self._note.parent.mkdir(parents=True, exist_ok=True)
             write_note(self._note, note, durable=False)
 
@@ -119,7 +119,7 @@ class Sender:
         return is_quiet(self._quiet_hours, now.tm_hour * 60 + now.tm_min)
 
     def _deliver(self, notice: Notice) -> bool:
-        """Send to all, one after the other; did it arrive anywhere?"""
+        """Send to all receivers, one after the other. Did it arrive anywhere?"""
         arrived = [self._send(receiver, notice) for receiver in self._receivers]
         return any(arrived)
 
@@ -128,7 +128,7 @@ class Sender:
             receiver.send(notice)
         except Undelivered as error:
             self._failed(receiver.name, str(error))
-        except Exception as error:  # whatever a library of somebody else's raises
+        except Exception as error:  # a library may raise anything
             self._failed(receiver.name, f"{type(error).__name__}: {error}")
         else:
             return True
@@ -137,4 +137,4 @@ class Sender:
     def _failed(self, name: str, why: str) -> None:
         if name not in self._broken:
             self._broken.add(name)
-            self._complain(f"warning: notify.{name}: not delivered: {why}")
+            self._warn(f"warning: notify.{name}: not delivered: {why}")

@@ -108,7 +108,10 @@ def test_a_webhook_gets_it_signed_and_over_a_connection_that_it_proves(
         signed = hmac.new(b"Zq9-ab/cd+ef-12345", headers["X-Ralphy-Timestamp"].encode() + b"." + body, hashlib.sha256)
         assert headers["X-Ralphy-Signature"] == f"sha256={signed.hexdigest()}"
         monkeypatch.delenv("HOOK_SECRET")
-        assert call("notify", "--test")[1] == "webhook: HOOK_SECRET, which is to sign it, is not set\n"
+        assert (
+            call("notify", "--test")[1]
+            == "webhook: HOOK_SECRET is not set: it must hold the secret that signs the message\n"
+        )
         assert len(got) == 1
 
 
