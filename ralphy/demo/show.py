@@ -1,4 +1,4 @@
-"""The show: `ralphy start` on the toy, its gates passed as a person would, and what came of it."""
+"""The demonstration: runs `ralphy start` on the toy, passes its gates as a person would, and reads the result."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any
 
 from ralphy.demo.toy import BRANCH, FEATURE, Toy
 
-_READING_S = 0.6  # a person would read the document, at least so long
+_READING_S = 0.6  # at each gate, as if a person read the document
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of it; `faults` says, a sentence each, why the demonstration failed."""
+    """The result of a demonstration; `refs` are the kept attempts, `faults` the reasons why it failed."""
 
     exit_code: int
     stories: list[dict[str, Any]]
     log: list[str]
-    kept: list[str]
+    refs: list[str]
     faults: list[str]
 
 
 def play(toy: Toy, say: Callable[[str], None], *options: str) -> Result:
-    """Run the pipeline in a process of its own, touch APPROVED at both gates, and look at the end.
+    """Run the pipeline in its own process, touch APPROVED at both gates, and read the result.
 
-    What the run has to tell goes to this process's stderr as it comes.
+    The run's messages go to this process's stderr at once.
     """
     argv = [sys.executable, "-P", "-m", "ralphy", "start", FEATURE, "--json", *options]
     process = subprocess.Popen(
@@ -39,15 +39,15 @@ def play(toy: Toy, say: Callable[[str], None], *options: str) -> Result:
     with process:
         try:
             for line in process.stdout:
-                _attend(toy, json.loads(line), say)
+                _handle(toy, json.loads(line), say)
         except BaseException:
             process.terminate()
             raise
-    return _look(toy, process.returncode)
+    return _result(toy, process.returncode)
 
 
-def _attend(toy: Toy, event: Mapping[str, Any], say: Callable[[str], None]) -> None:
-    """At a gate, do what a person does there; pass on an error."""
+def _handle(toy: Toy, event: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    """At a gate, approve as a person does; print an error."""
     if event.get("decision") == "Wait" and str(event.get("phase", "")).startswith("AWAITING_"):
         marker = toy.feature / "APPROVED"
         time.sleep(_READING_S)
@@ -57,7 +57,7 @@ def _attend(toy: Toy, event: Mapping[str, Any], say: Callable[[str], None]) -> N
         say(f"ralphy: {event['error']['message']}\n  hint: {event['error']['hint']}")
 
 
-def _look(toy: Toy, exit_code: int) -> Result:
+def _result(toy: Toy, exit_code: int) -> Result:
     prd = toy.feature / "prd.json"
     stories = json.loads(prd.read_text(encoding="utf-8"))["userStories"] if prd.exists() else []
     tip = toy.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{BRANCH}")
@@ -66,12 +66,12 @@ def _look(toy: Toy, exit_code: int) -> Result:
     if exit_code or not stories:
         faults.append(f"`ralphy start` ended with {exit_code}, and {len(stories)} stories")
     if pushed != tip:
-        faults.append(f"{BRANCH} is not at the remote as it is here")
+        faults.append(f"{BRANCH} differs at the remote")
     if toy.git("status", "--porcelain"):
         faults.append("the checkout is not clean")
     log = toy.git("log", "--oneline", "--no-decorate", tip or "HEAD").splitlines()
-    saved_refs = toy.git("for-each-ref", "--format=%(refname)", "refs/ralphy").splitlines()
-    return Result(exit_code, [_row(story) for story in stories], log, saved_refs, faults)
+    refs = toy.git("for-each-ref", "--format=%(refname)", "refs/ralphy").splitlines()
+    return Result(exit_code, [_row(story) for story in stories], log, refs, faults)
 
 
 def _row(story: Mapping[str, Any]) -> dict[str, Any]:

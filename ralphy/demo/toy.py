@@ -1,7 +1,7 @@
 """The toy repository: a small shop with tests of its own, a PRD, and a bare repository as its remote.
 
-Nothing of the person's own plays a part: git and Ralphy have no settings but the toy's. Its checks run with the Python
-that runs Ralphy, and need nothing installed.
+The person's own settings do not count: Git and Ralphy have only the toy's. Its checks run with the Python that runs
+Ralphy, and need nothing installed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHECK = [sys.executable, "-m", "unittest", "discover", "-s", "tests", "-t", "."
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """Where the toy lies; `env` is the whole environment of everything that is run in it."""
+    """The toy's folder; `env` is the whole environment of each program that runs in it."""
 
     folder: Path
     env: Mapping[str, str]
@@ -44,7 +44,7 @@ class Toy:
         return self.repository / "docs" / "features" / FEATURE
 
     def git(self, *args: str) -> str:
-        """What a git command in the toy prints; EnvironmentProblem if it fails."""
+        """The output of a Git command in the toy; EnvironmentProblem if it fails."""
         try:
             done = subprocess.run(["git", *args], cwd=self.repository, env=self.env, capture_output=True,
                                   encoding="utf-8", errors="replace", check=True)  # fmt: skip
@@ -56,19 +56,19 @@ class Toy:
 
 
 def lay_out(folder: Path, agent: str, environ: Mapping[str, str]) -> Toy:
-    """Make the toy in a folder that is empty or not there yet; `agent` is "rehearsal" or "claude".
+    """Make the toy in an empty or new folder; `agent` is "rehearsal" or "claude".
 
-    Raises Conflict if something is in the folder, EnvironmentProblem if git refuses.
+    Raises Conflict if the folder is not empty, EnvironmentProblem if Git fails.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Conflict("is there already", where=str(folder), hint="name a folder that is empty, or none")
+        raise Conflict("already exists", where=str(folder), hint="name an empty folder, or none")
     toy = Toy(folder, _environment(folder, agent, environ))
     source = template_root() / "demo"
     shutil.copytree(source / "project", toy.repository, ignore=shutil.ignore_patterns("__pycache__"))
     (toy.repository / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
     settings = toy.repository / ".ralphy"
     settings.mkdir()
-    # What JSON says, YAML says as well.
+    # JSON is YAML.
     (settings / "config.yaml").write_text(json.dumps(_settings(agent), indent=2) + "\n", encoding="utf-8")
     if agent == "rehearsal":
         shutil.copyfile(source / "rehearsal.yaml", settings / "rehearsal.yaml")
@@ -79,7 +79,7 @@ def lay_out(folder: Path, agent: str, environ: Mapping[str, str]) -> Toy:
 
 
 def _environment(folder: Path, agent: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without settings for git, Ralphy and CI; a rehearsal gets a home of its own, too."""
+    """The environment without settings for Git, Ralphy and CI; for a rehearsal also with its own home."""
     home = folder / "home"
     home.mkdir(parents=True)
     foreign = ("RALPHY_", "GIT_")
@@ -106,7 +106,7 @@ def _settings(agent: str) -> dict[str, object]:
 
 
 def _commit_and_push(toy: Toy) -> None:
-    """The first commit, on main, here and at the remote."""
+    """The first commit, on main, also at the remote."""
     toy.git("init", "--quiet", "--bare", "--initial-branch=main", str(toy.remote))
     toy.git("init", "--quiet", "--initial-branch=main")
     toy.git("config", "user.name", "Ralphy Demo")

@@ -83,7 +83,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
     shown = demo(tmp_path, "--folder", ".")
     assert shown.code == 4
-    assert "is there already" in shown.err
+    assert "already exists" in shown.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

@@ -91,5 +91,5 @@ def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
     yield f"git show {story.split(' ', 1)[0]}", "a story: code, state and progress in one commit"
     yield f"cat {feature}/prd.json", "the status of every story"
     yield f"cat {feature}/progress.txt", "the shared memory, including failures"
-    for ref in result.kept[:3]:
+    for ref in result.refs[:3]:
         yield f"git show {ref}", "a failed attempt, kept"
