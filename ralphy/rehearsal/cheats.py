@@ -1,4 +1,4 @@
-"""What a dishonest agent tries: each cheat is really done, so that a guard can be seen to hold."""
+"""The cheats of a dishonest agent: each is carried out, to show what Ralphy does about it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRAILERS = "Ralphy-Story: {{feature}}/{{story}}\nRalphy-Attempt: 1\nRalphy-Run: 
 
 
 def cheat(tools: Tools, wanted: dict[str, Any]) -> None:
-    """Try every cheat that is wanted: `true`, or the text or the test files that it is about."""
+    """Try every wanted cheat whose value is not false: `true`, or the text or the test files that it is about."""
     for name, value in wanted.items():
         if value is not False:
             CHEATS[name](tools, value)

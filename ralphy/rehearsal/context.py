@@ -1,4 +1,4 @@
-"""Who called and for what: the step, feature, story, attempt and outbox of this run."""
+"""What this run is for: its step, feature, story, attempt and outbox."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 class Context(NamedTuple):
-    """One run as its caller describes it; `number` says which run of this step or story it is, from 1."""
+    """One run as its caller describes it; `number` counts the runs of this step or story from 1."""
 
     cwd: Path
     step: str = "other"
@@ -30,7 +30,7 @@ class Context(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What this run is for, e.g. `story/login/US-001`."""
+        """The run's step, feature and story, such as `story/login/US-001`."""
         return "/".join(part for part in (self.step, self.feature, self.story) if part)
 
     @property
@@ -43,7 +43,7 @@ class Context(NamedTuple):
         return self.cwd / (self.feature_dir or f"docs/features/{self.feature}") / name
 
     def delivery(self, name: str) -> Path:
-        """Where the artifact `name` is handed in; InvalidInput when the caller named no outbox."""
+        """The path of the artifact `name` in the outbox; InvalidInput when the caller named no outbox."""
         if not self.outbox:
             raise InvalidInput(f"no outbox to write {name} to", where="RALPHY_OUTBOX", hint="name a folder")
         return self.cwd / self.outbox / name
@@ -51,11 +51,11 @@ class Context(NamedTuple):
     def fill(self, text: str) -> str:
         """`text` with {{story}}, {{slug}}, {{feature}}, {{attempt}}, {{step}} and {{run}} filled in."""
         known = {**self._asdict(), "slug": self.slug}
-        return _PLACEHOLDER.sub(lambda found: str(known.get(found[1], found[0])), text)
+        return _PLACEHOLDER.sub(lambda match: str(known.get(match[1], match[0])), text)
 
 
 def read_context(environ: Mapping[str, str], prompt: str, cwd: Path) -> Context:
-    """The context from the RALPHY_ variables; what they leave out is taken from the prompt's first line."""
+    """The context from the RALPHY_ variables, or where they are unset from the prompt's first line."""
     marker = _MARKER.match(prompt.split("\n", 1)[0])
     pairs = {name: text.strip('"') for name, text in _PAIR.findall(marker[1])} if marker else {}
 

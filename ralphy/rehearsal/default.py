@@ -1,4 +1,4 @@
-"""The embedded scenario: what an agent would usually do, made from the PRD of any repository."""
+"""The default scenario: the usual turn of each step, made from the PRD of any repository."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_{slug}():
 
 
 def usual_turn(context: Context) -> dict[str, Any]:
-    """The turn of this step in a run where everything goes well."""
+    """The default turn of this run's step, in which everything goes well."""
     return TURNS[context.step](context)
 
 
@@ -55,7 +55,7 @@ def _spec(context: Context) -> dict[str, Any]:
 
 
 def _acceptance(context: Context) -> dict[str, Any]:
-    """A test for the first criterion of each story: that its function names it."""
+    """A test for the first criterion of each story: its function returns the story's id."""
     stories = [context._replace(story=str(story["id"])) for story in prd.existing_stories(context)
                if story.get("acceptanceCriteria")]  # fmt: skip
     tests = [ACCEPTANCE.format(story=one.story, slug=one.slug) for one in stories]
@@ -64,7 +64,7 @@ def _acceptance(context: Context) -> dict[str, Any]:
 
 
 def _story(context: Context) -> dict[str, Any]:
-    """One tiny real function with its test; a story that was done before gets one more, so that there is a diff."""
+    """One small function with its test; a story that was done before gets another one, so that there is a diff."""
     language = language_of(context.cwd)
     done = list(context.cwd.glob(f"rehearsal/{context.slug}*"))
     name = f"{context.slug}_{len(done) + 1}" if done else context.slug
@@ -79,7 +79,7 @@ def _story(context: Context) -> dict[str, Any]:
 
 
 def _split(context: Context) -> dict[str, Any]:
-    """One piece is cut off: enough to go on with."""
+    """One smaller story is split off."""
     piece = {"id": "A", "title": f"Prepare {context.story}", "acceptanceCriteria": ["The ground is laid"],
              "priority": 1}  # fmt: skip
     return {"outbox": {"stories.json": {"userStories": [piece]}}, "say": f"{context.story} is split in two."}

@@ -40,7 +40,7 @@ def end(turn: Turn, tools: Tools, flags: Namespace) -> int:
 
 def _succeed(turn: Turn, tools: Tools, flags: Namespace) -> int:
     if "background" in turn:
-        _go_on(turn, turn["background"], tools, flags)
+        _continue_in_background(turn, turn["background"], tools, flags)
     _close(turn, tools)
     if turn.get("no_exit"):
         tools.signals.wait_forever()
@@ -54,8 +54,8 @@ def _close(turn: Turn, tools: Tools) -> None:
     tools.stream.succeed(text)
 
 
-def _go_on(turn: Turn, wanted: dict[str, Any], tools: Tools, flags: Namespace) -> None:
-    """Print a result while a command is at work, as newer CLIs do; its end, and what it wrote, are a second turn's."""
+def _continue_in_background(turn: Turn, wanted: dict[str, Any], tools: Tools, flags: Namespace) -> None:
+    """Print a result while a command runs, as newer CLIs do; its end and its files come in a second turn."""
     stream, task = tools.stream, TASK["task_id"]
     call = stream.call("Bash", command="make bench", run_in_background=True)
     stream.event("system/background_tasks_changed", tasks=[TASK])

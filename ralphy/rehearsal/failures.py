@@ -1,4 +1,4 @@
-"""How a request fails for good: the lines of each API error, and of a usage limit."""
+"""The lines that end a failed request: of each API error, and of a usage limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FIVE_HOURS_S = 18_000
 
 
 class Failure(NamedTuple):
-    """One row of the table; `status` None is no HTTP answer."""
+    """One row of the table; `status` is None without an HTTP answer."""
 
     status: int | None
     error: str
@@ -33,14 +33,14 @@ FAILURES = {
 
 
 def fail(tools: Tools, name: str) -> None:
-    """Print the end of a run that this error ended."""
+    """Print the end of a run with this error."""
     failure = FAILURES[name]
     tools.stream.fail(failure.text, failure.error, failure.status, failure.reason)
 
 
 def hit_limit(tools: Tools, limit: dict[str, Any]) -> None:
-    """Print the end of a run that a usage limit ended: the event with the reset time, and the error."""
-    _tell_limit(tools, "rejected", limit)
+    """Print the end of a run at a usage limit: the event with the reset time, and the error."""
+    _print_limit(tools, "rejected", limit)
     tools.stream.fail("You've hit your usage limit", "rate_limit", 429)
 
 
@@ -52,10 +52,10 @@ def warn(tools: Tools, warning: dict[str, Any]) -> None:
         resets_at = _resets_at(warning)
         facts["unifiedWindows"] = {kind: {"utilization": share, "resetsAt": resets_at}
                                    for kind, share in windows.items()}  # fmt: skip
-    _tell_limit(tools, "allowed_warning", warning, **facts)
+    _print_limit(tools, "allowed_warning", warning, **facts)
 
 
-def _tell_limit(tools: Tools, status: str, limit: dict[str, Any], **facts: Any) -> None:
+def _print_limit(tools: Tools, status: str, limit: dict[str, Any], **facts: Any) -> None:
     kind = limit.get("kind", "five_hour")
     info = {"status": status, "resetsAt": _resets_at(limit), "rateLimitType": kind, **facts}
     tools.stream.event("rate_limit_event", rate_limit_info=info)

@@ -1,4 +1,4 @@
-"""The command line of the real CLI: every flag it takes, and what it refuses."""
+"""The command line of the real CLI: the flags that it takes, and the errors that it gives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODELS = {"opus": "claude-opus-4-8", "sonnet": "claude-sonnet-5", "haiku": "clau
 FORMATS = ("text", "stream-json")
 MODES = ("acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan")
 SKIPS = "--dangerously-skip-permissions"
-# Taken and ignored: what they ask for makes no difference to a rehearsal.
+# Accepted and ignored: they make no difference to a rehearsal.
 SWITCHES = (
     "allow-dangerously-skip-permissions", "strict-mcp-config", "bare", "safe-mode", "fork-session",
     "no-session-persistence", "disable-slash-commands", "include-partial-messages", "include-hook-events",

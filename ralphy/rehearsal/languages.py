@@ -1,8 +1,7 @@
-"""The language that a rehearsed story is written in, and the test that comes with it: green with the story's code, red
-without it.
+"""The language of a rehearsed story's code, and its test, which passes with the code and fails without it.
 
-A test stands beside those that are there, and is written as they are. It looks for the code when it runs: without it
-the test fails, not the file that it is in.
+The test is written beside existing tests, and for their runner. It imports the code when it runs, so that without the
+code the test fails, and not its whole file.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _SKIPPED = ("node_modules", "__pycache__", "venv", "docs", "rehearsal", "accepta
 
 
 class StoryLanguage(NamedTuple):
-    """How a story's code and its test are written; without a `test_file` there is no test."""
+    """The templates of a story's code and its test; without a `test_file` there is no test."""
 
     suffix: str = ".py"
     code: str = _PYTHON
@@ -71,7 +70,7 @@ class StoryLanguage(NamedTuple):
 
 
 def language_of(root: Path) -> StoryLanguage:
-    """The language of the repository at `root`; Python without a test for one that is not known."""
+    """The language of the repository at `root`; Python without a test if it is unknown."""
     paths = list(_files(root))
     return _python(root, paths) or _javascript(root, paths) or StoryLanguage()
 
@@ -114,7 +113,7 @@ def _javascript(root: Path, paths: list[Path]) -> StoryLanguage | None:
 
 
 def _javascript_runner(root: Path, tests: list[Path], package: dict[str, object]) -> str:
-    """Which of the runners that are known here runs the tests; "" for another."""
+    """The runner of the tests: vitest, jest or node; "" for any other."""
     used = json.dumps([package.get(name) for name in ("scripts", "dependencies", "devDependencies")])
     for runner in ("vitest", "jest"):
         if runner in used:

@@ -1,4 +1,4 @@
-"""What a PRD asks for, as a rehearsed spec step understands it: a title and two to five stories."""
+"""A PRD as the rehearsed spec step reads it: a title and two to five stories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ralphy.rehearsal.context import Context
 
 FEWEST, MOST = 2, 5
 TITLE_LENGTH = 72
-# Patterns as texts: only the step that reads a PRD compiles them.
+# Patterns as texts: only the spec step compiles them.
 BULLET = r"(?m)^ ?(?:[-*+]|\d+[.)])[ \t]+(?:\[[ xX]\]\s+)?(\S.*)"
 HEADING = r"(?m)^(#{1,6})[ \t]+(\S.*)"
 FENCED = r"(?ms)^\s*```.*?^\s*```"
@@ -19,16 +19,18 @@ STORY_ID = r"US-\d+\s*[:.–—-]*\s*"
 MARKUP = r"[*_`#]|\[([^\]]*)\]\([^)]*\)"
 LEFT_OUT = r"(?i)non.?goal|out of scope|hors|risk|risque|reference|glossar|metric|question"
 GENERAL = r"(?i)objecti|context|background|overview|introduc|requirement|exigence|stories"
-KEPT = ("id", "title", "description", "kind", "acceptanceCriteria", "priority", "dependsOn", "testing")
+FIELDS = ("id", "title", "description", "kind", "acceptanceCriteria", "priority", "dependsOn", "testing")
 
 
 def existing_stories(context: Context) -> list[dict[str, Any]]:
-    """The stories that prd.json has already: their ids, texts and order are kept."""
-    return [{**{name: story[name] for name in KEPT if name in story}, **_spec_of(story)} for story in _stories(context)]
+    """The stories of prd.json with the same ids, texts and order."""
+    return [
+        {**{name: story[name] for name in FIELDS if name in story}, **_spec_of(story)} for story in _stories(context)
+    ]
 
 
 def criteria_done(context: Context) -> list[str]:
-    """The criteria of the completed stories, as a review names them: US-003.2."""
+    """The ids of the criteria of completed stories, such as US-003.2."""
     done = [story for story in _stories(context) if story.get("passes") is True]
     return [f"{story['id']}.{place}" for story in done
             for place, _ in enumerate(story.get("acceptanceCriteria") or (), 1)]  # fmt: skip
@@ -43,7 +45,7 @@ def _stories(context: Context) -> list[dict[str, Any]]:
 
 
 def new_stories(prd: str, context: Context) -> list[dict[str, Any]]:
-    """Two to five stories; the last one waits for the first, so that an order is to be seen."""
+    """Two to five stories; the last one depends on the first, to show an order."""
     name = title(prd, context)
     wishes = (_wishes(prd) or [f"First slice of {name}"])[:MOST]
     wishes += [f"Rehearse {name} ({number})" for number in range(len(wishes) + 1, FEWEST + 1)]
@@ -87,21 +89,21 @@ def _wishes(prd: str) -> list[str]:
     """The PRD's bullet points, or its lesser headings where it has fewer than two."""
     sections = re.split(r"^(?=#)", re.sub(FENCED, "", prd), flags=re.MULTILINE)
     wanted = [section for section in sections if not re.search(LEFT_OUT, section.split("\n", 1)[0])]
-    bullets = [found for section in wanted for found in re.findall(BULLET, section)]
-    headings = [found[2] for section in wanted if (found := re.match(HEADING, section))
-                and len(found[1]) > 1 and not re.search(GENERAL, found[2])]  # fmt: skip
+    bullets = [text for section in wanted for text in re.findall(BULLET, section)]
+    headings = [match[2] for section in wanted if (match := re.match(HEADING, section))
+                and len(match[1]) > 1 and not re.search(GENERAL, match[2])]  # fmt: skip
     chosen = bullets if len(bullets) >= FEWEST else bullets + headings
     return [wish for wish in dict.fromkeys(map(_plain, chosen)) if wish]
 
 
 def title(prd: str, context: Context) -> str:
     """The PRD's first heading, without a `PRD:` before it; else the feature's name."""
-    found = re.search(HEADING, prd)
-    text = re.sub(r"^PRD\s*[:–—-]\s*", "", _plain(found[2])) if found else ""
+    match = re.search(HEADING, prd)
+    text = re.sub(r"^PRD\s*[:–—-]\s*", "", _plain(match[2])) if match else ""
     return text or context.feature or "feature"
 
 
 def _plain(text: str) -> str:
     """One line without Markdown, control characters, or a story's id in front."""
-    bare = re.sub(MARKUP, lambda found: found[1] or "", text)
+    bare = re.sub(MARKUP, lambda match: match[1] or "", text)
     return re.sub(STORY_ID, "", "".join(sign for sign in bare if sign.isprintable())).strip()

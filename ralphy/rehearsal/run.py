@@ -1,6 +1,6 @@
 """One run of the rehearsal agent: reads the command line, prompt and scenario, and plays one turn.
 
-The scenario's reader is given, since its imports are most of the start: tests give one that checks nothing.
+The reader of the scenario is an argument: its imports take most of the start, and Ralphy's tests pass one without them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scenario file: found, read, and checked by its schema."""
+"""Find the scenario file, read it, and check it by its schema."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAMES = (".ralphy/rehearsal.yaml", ".ralphy/rehearsal.yml", ".ralphy/rehearsal.j
 
 
 def load_scenario(cwd: Path) -> dict[str, Any]:
-    """The scenario, checked; empty when there is none, which plays the defaults.
+    """The checked scenario; {} when there is none, which plays the defaults.
 
-    InvalidInput when the file is missing, unreadable or says something unknown.
+    InvalidInput when the file is missing, unreadable or does not fit the schema.
     """
     path = _find(cwd)
     if path is None:
@@ -35,14 +35,14 @@ def load_scenario(cwd: Path) -> dict[str, Any]:
 
 
 def _find(cwd: Path) -> Path | None:
-    """RALPHY_REHEARSAL, else the repository's own scenario, else None."""
+    """The file that RALPHY_REHEARSAL names, else the repository's own, else None."""
     if named := os.environ.get("RALPHY_REHEARSAL"):
         return cwd / named
     return next((path for name in NAMES if (path := cwd / name).is_file()), None)
 
 
 def check_scenario(scenario: Any, where: str) -> None:
-    """InvalidInput, with the place in the scenario, for what does not fit the schema."""
+    """Raises InvalidInput, with the place in the scenario, if it does not fit the schema."""
     error = best_match(Draft202012Validator(schema("rehearsal")).iter_errors(scenario))
     if error is not None:
         raise InvalidInput(error.message, where=f"{where}: {error.json_path.removeprefix('$.')}")

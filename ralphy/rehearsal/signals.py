@@ -1,4 +1,4 @@
-"""How the agent ends early: SIGINT interrupts its work, SIGTERM ends it at once, as with the real CLI."""
+"""Signals as the real CLI handles them: SIGINT interrupts the work, SIGTERM ends the process at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class SignalHandler:
         self._is_interrupted = False
 
     def install(self) -> None:
-        """Take over both signals, also where the caller's shell had switched SIGINT off."""
+        """Handle both signals, even if the caller's shell ignores SIGINT."""
         signal.signal(signal.SIGINT, lambda *_: self._interrupt())
         signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
 
     def ignore(self, number: int) -> None:
-        """Give this signal no effect. The commands do not inherit a handler, as they would SIG_IGN."""
+        """Ignore this signal, by a handler: commands would inherit SIG_IGN."""
         signal.signal(number, lambda *_: None)
 
     def die(self, name: str) -> NoReturn:

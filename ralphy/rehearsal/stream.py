@@ -1,4 +1,4 @@
-"""The writer of stdout: in stream-json one object a line, shaped as the CLI's, with the keys that a reader needs."""
+"""The writer of stdout: stream-json, one object a line, with those keys of the CLI's lines that a reader needs."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class Stream:
         self._put({**named, **members, "session_id": self.session, "uuid": _new_uuid()})
 
     def fail(self, text: str, error: str, status: int | None, reason: str = "completed") -> None:
-        """Print how a request failed for good: the line that the CLI writes in the model's place, and the result."""
+        """Print the end of a failed request: the message that the CLI writes for the model, and the result."""
         message = {"type": "message", "role": "assistant", "model": "<synthetic>",
                    "content": [{"type": "text", "text": text}]}  # fmt: skip
         self._turn("assistant", message, error=error)
         self._close("success", reason, is_error=True, api_error_status=status, result=text)
 
     def interrupt(self) -> None:
-        """Print what SIGINT leaves: the open tool call refused, the request interrupted, and a result."""
+        """Print the end after SIGINT: the refused tool call, if one is open, the interrupted request, and a result."""
         if self._open_call:
             self.reply(self._open_call, REJECTED, is_error=True)
         self._turn("user", {"role": "user", "content": [{"type": "text", "text": INTERRUPTED}]})
@@ -103,7 +103,7 @@ class Stream:
         self._close(subtype, reason, is_error=True, errors=[error])
 
     def put_bytes(self, data: bytes) -> None:
-        """Write to stdout just as given. A reader that has gone away stops nothing, as with the real CLI."""
+        """Write to stdout unchanged. A closed pipe is ignored, as the real CLI does."""
         view = memoryview(data)
         with suppress(BrokenPipeError):
             while view:

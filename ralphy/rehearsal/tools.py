@@ -1,4 +1,4 @@
-"""The agent's tools: each call is printed as the real CLI prints it, and really done."""
+"""The agent's tools: each call is printed as the real CLI prints it, and carried out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ralphy.rehearsal.stream import Stream
 
 
 class Tools:
-    """What a turn has at hand. `touched` are the files changed so far; `is_red` says that the last command failed."""
+    """The tools of a turn. `touched` are the files changed so far; `is_red` says that the last command failed."""
 
     def __init__(self, context: Context, stream: Stream, signals: SignalHandler) -> None:
         self.context = context
@@ -65,8 +65,8 @@ class Tools:
 
         There is no shell; each command has its own session, as with the real CLI.
         """
-        shown = " && ".join(map(shlex.join, commands))
-        call = self.stream.call("Bash", command=shown, description="Rehearsed command")
+        line = " && ".join(map(shlex.join, commands))
+        call = self.stream.call("Bash", command=line, description="Rehearsed command")
         code, parts = 0, []
         for argv in commands:
             code, *output = self._execute(argv)
@@ -78,7 +78,7 @@ class Tools:
         self.stream.reply(call, "\n".join(parts), is_error=self.is_red)
 
     def kill_command(self) -> None:
-        """Kill the command that runs now, with what it has started."""
+        """Kill the running command and its children."""
         if self._command:
             with suppress(ProcessLookupError):
                 os.killpg(self._command.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What one turn does: which one a run plays, and its work in a fixed order."""
+"""The turn that a run plays, and its work in a fixed order."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TOKENS = {"input": 1_200, "output": 340, "cache_read": 20_000, "cache_creation":
 
 
 def choose_turn(scenario: Mapping[str, Any], context: Context) -> Turn:
-    """The turn of this run: the n-th of its step or story in the n-th run, or else the last one.
+    """The turn of this run: the n-th of its step or story in the n-th run, after the last one that one again.
 
-    InvalidInput when it hands in artifacts and the caller named no outbox.
+    InvalidInput when it writes to the outbox and the caller named none.
     """
     stories = scenario.get("stories", {})
     of_step = stories.get(context.story) or stories.get("*") if context.step == "story" else scenario.get(context.step)
@@ -39,7 +39,7 @@ def choose_turn(scenario: Mapping[str, Any], context: Context) -> Turn:
 
 
 def work(turn: Turn, tools: Tools) -> None:
-    """Do everything the turn says short of ending, in the order of WORK."""
+    """Do the work of the turn in the order of WORK; its ending comes after."""
     tools.stream.tokens = {**TOKENS, **turn["tokens"]}
     tools.stream.cost_usd = turn["cost_usd"]
     tools.signals.wait(turn["delay_s"])
@@ -49,7 +49,7 @@ def work(turn: Turn, tools: Tools) -> None:
 
 
 def closing_text(turn: Turn, tools: Tools) -> str:
-    """The last message: what the turn says last, or its question, then the report block and the promise."""
+    """The last message: the turn's last text or its question, then the report block and the promise."""
     context = tools.context
     last = _texts(turn.get("say", f"Rehearsed {context.key}: {len(tools.touched)} files changed."))[-1]
     parts = [context.fill(turn.get("question", last))]
