@@ -11,6 +11,7 @@ import yaml
 
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import CriterionAnswer, QaReport, ReviewFinding
+from ralphy.text.markdown import split_front_matter
 from ralphy.text.plain_text import one_line, replace_unprintable
 
 _SEVERITIES = ("critical", "major", "minor", "info")
@@ -54,9 +55,8 @@ def with_front_matter(report: QaReport, text: str, where: str) -> str:
     more = {name: value for name, value in matter.items()
             if name not in _KEYS and isinstance(name, str) and isinstance(value, str | int | float)}  # fmt: skip
     extra = yaml.safe_dump(more, sort_keys=False, allow_unicode=True) if more else ""
-    lines = text.replace("\r\n", "\n").split("\n")
-    end = next(i for i in range(1, len(lines)) if lines[i].rstrip() == "---")
-    return "---\n" + "".join(_written(report)) + extra + "\n".join(lines[end:])
+    _, rest = split_front_matter(text) or ("", text)
+    return "---\n" + "".join(_written(report)) + extra + "---\n" + rest
 
 
 def _written(report: QaReport) -> Iterator[str]:
@@ -73,18 +73,17 @@ def _written(report: QaReport) -> Iterator[str]:
 
 
 def _front_matter(text: str, where: str) -> dict[str, Any]:
-    lines = text.removeprefix("﻿").replace("\r\n", "\n").split("\n")
-    if lines[0].rstrip() != "---":
-        raise InvalidInput("the front matter is missing", where=f"{where}:1", hint=_HINT)
-    end = next((i for i in range(1, len(lines)) if lines[i].rstrip() == "---"), 0)
-    if not end or end > 2000:
-        raise InvalidInput("the front matter does not end", where=f"{where}:1", hint=_HINT)
+    parts = split_front_matter(text)
+    if parts is None:
+        problem = "does not end" if text.lstrip("\ufeff").startswith("---") else "is missing"
+        raise InvalidInput(f"the front matter {problem}", where=f"{where}:1", hint=_HINT)
+    front, _ = parts
     for key in _KEYS:
-        if sum(line.startswith(f"{key}:") for line in lines[1:end]) > 1:
+        if sum(line.startswith(f"{key}:") for line in front.splitlines()) > 1:
             raise InvalidInput(f"{key} appears twice", where=f"{where}:2", hint=_HINT)
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        matter = yaml.load("\n".join(lines[1:end]), Loader=loader)  # noqa: S506  # a safe loader, in C if there is one
+        matter = yaml.load(front, Loader=loader)  # noqa: S506  # a safe loader, in C if there is one
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidInput(f"the front matter is not YAML: {' '.join(str(error).split())[:200]}",
                            where=f"{where}:2", hint=_HINT) from error  # fmt: skip

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from ralphy.text.markdown import split_front_matter
+
 PATH = ".claude/ralph-loop.local.md"
 MOST_BYTES = 256 * 1024
 _FENCE = "---\n"
@@ -49,9 +51,10 @@ def as_text(loop: SessionLoop) -> str:
 
 def read_loop(text: str) -> SessionLoop | None:
     """The loop that a file describes; None if it describes none. A value of a wrong type is replaced by its default."""
-    if not text.startswith(_FENCE):
+    parts = split_front_matter(text)
+    if parts is None:
         return None
-    front, _, prompt = text.removeprefix(_FENCE).partition(f"\n{_FENCE}")
+    front, prompt = parts
     try:
         matter: Any = yaml.safe_load(front)
     except yaml.YAMLError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ralphy.errors import InvalidInput
 from ralphy.exchange.plan import Files, ImportPlan, Story, named, sections, state_of, story
 from ralphy.exchange.source import FINISHED, StoryRow, text_of, yaml_source
-from ralphy.text.markdown import ITEM, outside_fences
+from ralphy.text.markdown import ITEM, outside_fences, split_front_matter
 
 BOX = re.compile(r"([ \t]*)(?:[-*+]|\d+[.)])\s+\[([^\]]{0,3})\](?!\()(?:\*(?=\s))?\s*(.*)")
 _SPEC_KIT = re.compile(r"(T\d+[a-z]?):?((?: \[[^\]\n]+\])*) +(\S.*)")
@@ -21,7 +21,6 @@ _STORY_HEADING = re.compile(
 # Checkboxes below such a heading are criteria; without a story above it, they belong to none.
 _CRITERIA_HEADING = re.compile(r"#+ .*\b(?:acceptance|criteria|definition of done|success metrics)\b.*", re.I)
 _CRITERIA_LABEL = re.compile(r"\W*(?:acceptance )?criteria\W*", re.I)
-_FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.S)
 _EXTRA_FIELDS = ("module", "estimatedMinutes")
 _MATTER = (*_EXTRA_FIELDS, *FINISHED, "id", "story_id", "title", "name", "priority", "dependencies", "depends_on")
 
@@ -223,9 +222,10 @@ def read_task_files(files: Files) -> ImportPlan:
     """A story for each file: front matter with id, module, priority, status, dependencies; then Markdown."""
     plan = ImportPlan()
     for path, text in sorted(files.items()):
-        if front := _FRONT.match(text):
-            source = yaml_source(front[1], path, first_line=2)
-            _take_task(plan, StoryRow(source.root, source, (), f"{path}:1"), text[front.end() :])
+        if parts := split_front_matter(text):
+            front, body = parts
+            source = yaml_source(front, path, first_line=2)
+            _take_task(plan, StoryRow(source.root, source, (), f"{path}:1"), body)
         else:
             plan.left_out.append(f"{path}:1: has no front matter")
     return plan

@@ -1,4 +1,4 @@
-"""Markdown, line by line: code fences, the items of lists, and text that Markdown shows unchanged."""
+"""Markdown: code fences, the items of lists, front matter, and text that Markdown shows unchanged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _FENCE_OUTSIDE_LISTS = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 # What would begin emphasis, a link, HTML, an entity or the next cell of a table.
 _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
 
@@ -41,6 +42,13 @@ def _mark(match: re.Match[str] | None, opened: str) -> str:
 def outside_fences(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(number, line) of the lines that are not in a code fence."""
     return ((number, line) for number, (line, mark) in enumerate(fences(lines), 1) if not mark)
+
+
+def split_front_matter(text: str) -> tuple[str, str] | None:
+    """(YAML, rest) of a text that begins with front matter, between two lines of `---`; None for any other text."""
+    unix_text = text.replace("\r\n", "\n")
+    match = _FRONT_MATTER.match(unix_text)
+    return (match[1], unix_text[match.end() :]) if match else None
 
 
 def escape_markdown(line: str) -> str:

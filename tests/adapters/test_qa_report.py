@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralphy.documents.prd_rules import problems
-from ralphy.documents.qa_report import parse_qa_report
+from ralphy.documents.qa_report import parse_qa_report, with_front_matter
 from ralphy.errors import InvalidInput
-from ralphy.pipeline.model import QaReport, ReviewFinding
+from ralphy.pipeline.model import CriterionAnswer, QaReport, ReviewFinding
 from ralphy.pipeline.stories import fixes
 from ralphy.text.strict_json import dump
 from tests.core.building import prd
@@ -49,7 +49,6 @@ def test_a_report_has_a_verdict_and_findings_if_any() -> None:
         ("", "front matter is missing"),
         ("\n---\nverdict: pass\n---\n", "front matter is missing"),
         ("---\nverdict: pass\n", "does not end"),
-        ("---\n" + "x: 1\n" * 3000 + "---\n", "does not end"),
         ("---\n---\n", "not a mapping"),
         ("---\nverdict: maybe\n---\n", "verdict is 'maybe'"),
         ("---\nverdict: yes\n---\n", "verdict is True"),
@@ -84,6 +83,15 @@ def test_a_finding_is_plain_text_on_one_line_that_is_bounded_and_ends_no_front_m
     row = f"{{severity: major, title: {'t' * 9000}, file: {'f' * 9000}, detail: {'d' * 9000}}}"
     finding = report(with_findings(row)).findings[0]
     assert (len(finding.title), len(finding.file), len(finding.detail)) == (200, 8000, 8000)
+
+
+def test_a_report_of_thousands_of_criteria_is_read_as_it_was_written() -> None:
+    answers = tuple(CriterionAnswer(f"US-{number:04}.1", "yes") for number in range(3000))
+    text = with_front_matter(
+        QaReport("pass", criteria=answers), "---\nverdict: pass\n---\n\n# Review\n", "QA_REPORT.md"
+    )
+    assert report(text).criteria == answers
+    assert text.endswith("\n---\n\n# Review\n")
 
 
 @pytest.mark.parametrize("at", ["verdict: *h", "verdict: pass\nfindings: [{severity: major, title: *h}]",
