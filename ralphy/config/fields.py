@@ -18,11 +18,11 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError
 
 from ralphy.agents.presets import PRESETS
-from ralphy.config.strict_yaml import Place
 from ralphy.config.values import Check, Config
 from ralphy.errors import InvalidInput
 from ralphy.resources import schema
 from ralphy.text.durations import seconds_of
+from ralphy.text.line_numbers import ValuePath
 from ralphy.text.nearest import nearest
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import preview
@@ -52,7 +52,7 @@ _ELSEWHERE = {"retry": "limits.max_attempts", "tests": "checks", "model": "model
 class UnfitError(Exception):
     """A value that its setting does not take: `what` is wrong, `inner` where in the value."""
 
-    def __init__(self, what: str, hint: str = "", inner: Place = ()) -> None:
+    def __init__(self, what: str, hint: str = "", inner: ValuePath = ()) -> None:
         super().__init__(what)
         self.what, self.hint, self.inner = what, hint, inner
 
@@ -139,7 +139,7 @@ def named(dotted: str) -> Field:
     raise InvalidInput(f"{dotted!r} is not a setting", hint=_did_you_mean(dotted, known) or "ralphy config show")
 
 
-def unknown(dotted: str, siblings: Iterable[str], inner: Place = ()) -> UnfitError:
+def unknown(dotted: str, siblings: Iterable[str], inner: ValuePath = ()) -> UnfitError:
     """The error for an unknown name, with the closest one of its `siblings`."""
     section, dot, key = dotted.rpartition(".")
     hint = _did_you_mean(key, siblings, section + dot) or f"known here: {', '.join(siblings)}"
@@ -170,7 +170,7 @@ def accept(field: Field, value: object) -> Any:
 def misfits(field: Field, value: object) -> Iterator[UnfitError]:
     """Everything that is wrong with a value: what the schema refuses, once per place, else what it cannot say."""
     plain = _as_checked(field, value)
-    refused: dict[Place, UnfitError] = {}
+    refused: dict[ValuePath, UnfitError] = {}
     for error in _validator(field.dotted).iter_errors(plain):
         for misfit in _refusals(field, value, error):
             refused.setdefault(misfit.inner, misfit)
@@ -206,7 +206,7 @@ def _misfits_of_checks(checks: list[dict[str, Any]]) -> Iterator[UnfitError]:
         yield from _misfits_of_command(check_fields()["run"], one["run"], f"checks[{number}].run", (number, "run"))
 
 
-def _misfits_of_command(field: Field, text: str, name: str = "", inner: Place = ()) -> Iterator[UnfitError]:
+def _misfits_of_command(field: Field, text: str, name: str = "", inner: ValuePath = ()) -> Iterator[UnfitError]:
     """A command must have a word, and no open quote."""
     why = ""
     try:
@@ -219,7 +219,7 @@ def _misfits_of_command(field: Field, text: str, name: str = "", inner: Place = 
 
 def _refusals(field: Field, value: Any, error: ValidationError) -> Iterator[UnfitError]:
     """The schema's refusal in words. For a list they say what the whole list takes, except for the parts of checks."""
-    inner: Place = tuple(error.absolute_path) if field.dotted == "checks" else ()
+    inner: ValuePath = tuple(error.absolute_path) if field.dotted == "checks" else ()
     name = field.dotted
     for step in inner:
         value, name = value[step], f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}"

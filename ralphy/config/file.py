@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ralphy.config.fields import UnfitError, accept, all_fields, misfits, short, unknown
-from ralphy.config.strict_yaml import Place, parse
+from ralphy.config.strict_yaml import parse
 from ralphy.errors import InvalidInput, joined
+from ralphy.text.line_numbers import ValuePath
 
 # The other `ralphy` (an npm package) keeps these in a file of the same name.
 _FOREIGN = frozenset(
@@ -62,7 +63,7 @@ def read_values(data: bytes, where: str) -> Layer:
     return Layer(values, (warning,) if foreign else ())
 
 
-def _settings(root: object, where: str) -> Iterator[tuple[Place, object]]:
+def _settings(root: object, where: str) -> Iterator[tuple[ValuePath, object]]:
     """(section and key, value); a section whose settings are all commented out has none."""
     if root is not None and not isinstance(root, dict):
         raise UnfitError(f"is {short(root)}, must be a mapping of settings").at(f"{where}:1")
@@ -79,14 +80,14 @@ def _sections() -> set[str]:
     return {name.split(".")[0] for name in all_fields() if "." in name}
 
 
-def _unknown(path: Place, value: object) -> UnfitError:
+def _unknown(path: ValuePath, value: object) -> UnfitError:
     """Why there is no setting of this name."""
     if len(path) == 1 and path[0] in _sections():
         return UnfitError(f"{path[0]} is {short(value)}, must be a mapping")
     return unknown(".".join(map(str, path)), _siblings(path))
 
 
-def _siblings(path: Place) -> list[str]:
+def _siblings(path: ValuePath) -> list[str]:
     if len(path) == 1:
         return list(dict.fromkeys(name.split(".")[0] for name in all_fields()))
     return [name.split(".")[1] for name in all_fields() if name.startswith(f"{path[0]}.")]

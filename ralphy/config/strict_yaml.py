@@ -14,12 +14,11 @@ from typing import Any
 import yaml
 
 from ralphy.errors import InvalidInput
+from ralphy.text.line_numbers import ValuePath
 from ralphy.text.strict_json import decode, preview
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
-
-Place = tuple[str | int, ...]
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc] # in C, if PyYAML has it
@@ -44,7 +43,7 @@ class Document:
     """`lines` counts from 1 and is keyed by the path of a value, such as ("checks", 0, "run")."""
 
     root: object
-    lines: Mapping[Place, int]
+    lines: Mapping[ValuePath, int]
 
 
 def parse(data: bytes, where: str) -> Document:
@@ -71,12 +70,12 @@ class _Reading:
     """One pass over the nodes of one document."""
 
     def __init__(self, where: str) -> None:
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[ValuePath, int] = {}
         self._where = where
         self._seen: set[int] = set()  # an alias is the very node that it names
         self._constructor = _Loader("")
 
-    def value(self, node: yaml.Node, path: Place) -> object:
+    def value(self, node: yaml.Node, path: ValuePath) -> object:
         self.lines.setdefault(path, node.start_mark.line + 1)
         if len(path) > MAX_DEPTH:
             raise self.refusal(node, f"is nested deeper than {MAX_DEPTH} levels")
@@ -91,7 +90,7 @@ class _Reading:
             return [self.value(item, (*path, n)) for n, item in enumerate(node.value)]
         return self._constructor.construct_object(node)
 
-    def _mapping(self, node: yaml.MappingNode, path: Place) -> dict[str, object]:
+    def _mapping(self, node: yaml.MappingNode, path: ValuePath) -> dict[str, object]:
         mapping: dict[str, object] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):

@@ -11,17 +11,16 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from ralphy.documents.dependencies import DEPENDS_ON, SPELLINGS, disagrees, id_of, listed
+from ralphy.text.line_numbers import ValuePath
 from ralphy.text.plain_text import escaped
 from ralphy.text.strict_json import preview
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """`message` continues the rendered path: `userStories[2].id` + `is "US-001" again`."""
 
-    path: Path
+    path: ValuePath
     message: str
     hint: str = ""
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from ralphy.config import strict_yaml
 from ralphy.documents.dependencies import id_of
-from ralphy.documents.prd_rules import Path, rendered
+from ralphy.documents.prd_rules import rendered
 from ralphy.errors import InvalidInput
 from ralphy.exchange.plan import state_of
 from ralphy.text import strict_json
-from ralphy.text.line_numbers import lines_of
+from ralphy.text.line_numbers import ValuePath, lines_of
 from ralphy.text.strict_json import preview
 
 FINISHED = ("passes", "completed", "complete", "done", "status")  # the fields that say whether a story is done
@@ -25,12 +25,12 @@ class Source:
 
     name: str
     root: Any
-    lines: Callable[[Sequence[Path]], Sequence[int]]
+    lines: Callable[[Sequence[ValuePath]], Sequence[int]]
 
-    def places(self, paths: Sequence[Path]) -> list[str]:
+    def places(self, paths: Sequence[ValuePath]) -> list[str]:
         return [f"{self.name}:{line}" for line in self.lines(paths)]
 
-    def rows(self, names: Sequence[str], above: Path = ()) -> Iterator[StoryRow]:
+    def rows(self, names: Sequence[str], above: ValuePath = ()) -> Iterator[StoryRow]:
         """The entries of the list at the path `above`, or of the first list that the object there has in a field of
         `names`.
 
@@ -50,7 +50,7 @@ class Source:
         for raw, at, place in zip(listed, paths, self.places(paths), strict=True):
             yield StoryRow(raw, self, at, place)
 
-    def refusal(self, path: Path, what: str, hint: str = "") -> InvalidInput:
+    def refusal(self, path: ValuePath, what: str, hint: str = "") -> InvalidInput:
         """The error to raise for the value at a path."""
         return InvalidInput(f"{rendered(path)} {what}", where=self.places([path])[0], hint=hint)
 
@@ -66,7 +66,7 @@ def yaml_source(text: str, name: str, first_line: int = 1) -> Source:
     return Source(name, document.root, lambda paths: [_line(document.lines, path) for path in paths])
 
 
-def _line(lines: Mapping[strict_yaml.Place, int], path: Path) -> int:
+def _line(lines: Mapping[strict_yaml.Place, int], path: ValuePath) -> int:
     """The line of the value, or of the nearest one around it."""
     return next((lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines), 1)
 
@@ -77,7 +77,7 @@ class StoryRow:
 
     raw: Any
     source: Source
-    path: Path
+    path: ValuePath
     place: str
 
     def refusal(self, what: str, *inner: str | int, hint: str = "") -> InvalidInput:

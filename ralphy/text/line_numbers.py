@@ -16,10 +16,10 @@ _NOT_FOR_YAML = re.compile("[\t\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Without a resolver: every scalar is a text. In C, if PyYAML has it.
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
-Place = Sequence[str | int]
+ValuePath = tuple[str | int, ...]  # keys and indexes
 
 
-def lines_of(text: str, paths: Sequence[Place]) -> list[int]:
+def lines_of(text: str, paths: Sequence[ValuePath]) -> list[int]:
     """The line, from 1, of the value at each path, or of the nearest value around it that is there."""
     root = _root(text)
     return [_line(_nearest(root, path)) for path in paths]
@@ -63,7 +63,7 @@ def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
             yield from _nodes(item)
 
 
-def _nearest(node: yaml.Node | None, path: Place) -> yaml.Node | None:
+def _nearest(node: yaml.Node | None, path: ValuePath) -> yaml.Node | None:
     for step in path:
         inner = None
         if isinstance(node, yaml.MappingNode):
