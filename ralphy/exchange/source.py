@@ -66,7 +66,7 @@ def yaml_source(text: str, name: str, first_line: int = 1) -> Source:
     return Source(name, document.root, lambda paths: [_line(document.lines, path) for path in paths])
 
 
-def _line(lines: Mapping[strict_yaml.Place, int], path: ValuePath) -> int:
+def _line(lines: Mapping[ValuePath, int], path: ValuePath) -> int:
     """The line of the value, or of the nearest one around it."""
     return next((lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in lines), 1)
 
