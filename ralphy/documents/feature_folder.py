@@ -10,6 +10,7 @@ import stat
 import time
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -65,6 +66,15 @@ class Feature:
 
     def in_repository(self, name: str) -> str:
         return f"{self.path}/{name}"
+
+    @property
+    def typed(self) -> str:
+        """The folder as a shell takes it: relative to the current folder if it is below that, else absolute."""
+        with suppress(OSError):  # the current folder can be deleted
+            here = Path.cwd()
+            if self.folder.is_relative_to(here):
+                return shlex.quote(str(self.folder.relative_to(here)))
+        return shlex.quote(str(self.folder))
 
     def story_document(self, story_id: str) -> str:
         return f"stories/{story_id}.md"

@@ -51,7 +51,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
         why = f"{artifact} is the same as before its rejection; review it again"
     red = f" (the checks are red: {red_tests(s)})" if s.baseline and is_red(s) else ""
     notes = [note for note in step.notes(s) if note]
-    marker = f"`touch {s.folder}/APPROVED`" if s.folder else "`touch APPROVED` beside it"
+    marker = f"`touch {s.typed_folder}/APPROVED`" if s.typed_folder else "`touch APPROVED` beside it"
     return d.Wait("; ".join([f"{why}: {marker}, or `ralphy approve {s.feature}`{red}", *notes]), gate=gate, brief=why)
 
 

@@ -383,7 +383,7 @@ class Snapshot:
     `obstructions` are sentences on things that lie where a document belongs. `paths` has the files that a
     story is likely to change, as far as that is known. `prd_faults` are what PRD.md lacks for a specification, as long
     as there is none; `unclear` are the questions before it that nobody has answered, None where none are asked, and
-    `most_questions` how many may be. `folder` is the feature's, from the repository's root, for sentences;
+    `most_questions` how many may be. `folder` is the feature's from the root, `typed_folder` as a shell takes it;
     `left_to_git` are the documents that it has as the commit that is checked out does.
     """
 
@@ -411,6 +411,7 @@ class Snapshot:
     unclear: tuple[str, ...] | None = None
     most_questions: int = 5
     folder: str = ""
+    typed_folder: str = ""
     left_to_git: tuple[str, ...] = ()
 
     def digest(self, name: str) -> str:

@@ -14,7 +14,7 @@ def test_clarify_asks_once_shows_what_is_open_and_the_specification_waits(made: 
     project.play(clarify=[{"outbox": {"CLARIFICATIONS.md": ASKED}}])
     code, out, _ = call("clarify")
     assert (code, out.count("Q1. Who may sign in?\n\n- A. Customers\n- B. Everybody\n")) == (0, 1)
-    assert f"write after each `Answer:` in {project.path}/CLARIFICATIONS.md" in out
+    assert f"write after each `Answer:` in {project.folder}/CLARIFICATIONS.md" in out
     assert call("clarify")[0] == 0 and len(project.prompts("clarify")) == 1
     assert call("loop")[0] == ExitCode.WAITING and project.prompts("spec") == []
     assert "  ralphy clarify login" in call("status", "--all")[1]

@@ -151,14 +151,17 @@ def stand(project: Project, where: str) -> None:
 @pytest.mark.parametrize(
     "where", sampled(["main", "the branch", "another branch", "a commit"], "another branch", "the branch")
 )
-def test_from_every_branch_the_same_is_said_and_the_work_goes_on(at_a_gate: tuple[Project, Call], where: str) -> None:
+def test_from_every_branch_the_same_is_said_and_the_work_goes_on(
+    at_a_gate: tuple[Project, Call], where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project, call = at_a_gate
     stand(project, where)
+    monkeypatch.chdir(project.repo / "docs")
     before = project.git("symbolic-ref", "--quiet", "--short", "HEAD") if where != "a commit" else ""
     for words in (("status", "login"), ("status",)):
         value = call.json(*words)[1]
         assert (value["phase"], value["life"], value["tasks_completed"]) == ("AWAITING_QA_VALIDATION", "in_work", 1)
-        how = "`touch docs/features/login/APPROVED`, or `ralphy approve login`"
+        how = "`touch features/login/APPROVED`, or `ralphy approve login`"
         assert value["next"].endswith(f"ready for review: {how}")
     inbox = call("status", "--all")[1]
     assert inbox.startswith(

@@ -155,7 +155,7 @@ def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(m
     code, out, err = call("-q", "loop")
     assert (code, out) == (10, "")
     assert err.splitlines() == [
-        "ralphy: login: QA_REPORT.md is ready for review: `touch docs/features/login/APPROVED`, or "
+        f"ralphy: login: QA_REPORT.md is ready for review: `touch {project.folder}/APPROVED`, or "
         "`ralphy approve login`",
         "  hint: ralphy status login",
     ]

@@ -65,7 +65,7 @@ def test_questions_wait_until_each_is_answered_and_the_specification_is_told(tmp
     assert (asked.code, asked.runs) == (ExitCode.WAITING, ["clarify", "clarify"])
     assert "At most 2 questions," in project.prompts("clarify")[0]
     assert "asks 3 questions; at most 2" in project.prompts("clarify")[1]
-    assert "asks Q1, Q2: write after each `Answer:` in docs/features/login" in asked.rest.reason
+    assert f"asks Q1, Q2: write after each `Answer:` in {project.folder}" in asked.rest.reason
     assert isinstance(asked.rest, d.Wait) and asked.rest.gate == "clarify"
     with open_feature(project.repo, project.path, project.env) as w:
         assert phase_of(asked.rest, observe(w)) == "AWAITING_CLARIFICATION"

@@ -71,7 +71,8 @@ def clarify(call: Invocation, feature: str | None) -> int:
         return code
     with call.workspace(name) as w:
         unanswered, at = open_questions(w), w.feature.in_repository(DOCUMENT)
-    following = f"write after each `Answer:` in {at}, then: ralphy loop {name}" if unanswered else f"ralphy loop {name}"
+        answer_in = f"write after each `Answer:` in {w.feature.typed}/{DOCUMENT}"
+    following = f"{answer_in}, then: ralphy loop {name}" if unanswered else f"ralphy loop {name}"
     text = "\n\n".join(
         [*(one.text for one in unanswered), f"next: {following}" if unanswered else f"nothing is open: {following}"]
     )

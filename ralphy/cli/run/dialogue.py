@@ -217,7 +217,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
     """The paths of what the gate is about, with the stories or the size of the changes."""
     step = step_of(gate)
     yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
-    yield from ((f"  read   {w.feature.in_repository(name)}", "") for name in documents_at(w, gate))
+    yield from ((f"  read   {w.feature.typed}/{name}", "") for name in documents_at(w, gate))
     if CODE in step.inputs:
         size = _changes(w, *_SAFE_DIFF, "--shortstat").strip()
         yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 from hashlib import sha256
 
@@ -101,7 +100,7 @@ def _beside_pending(w: Workspace, marker: str, text: str) -> str:
     pending = read_text(path).rstrip()
     if marker == "APPROVED" or (pending and not text):
         raise Conflict(f"{w.feature.name} has a rejection that is not taken up yet",
-                       hint=f"`rm {shlex.quote(os.path.relpath(path))}` withdraws it")  # fmt: skip
+                       hint=f"`rm {w.feature.typed}/REJECTED` withdraws it")  # fmt: skip
     return f"{pending}\n\n{text}".lstrip()
 
 

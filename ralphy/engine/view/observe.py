@@ -71,6 +71,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         life=Life.IN_WORK if unfinished else _life(w, prd, tree, artifacts),
         paths=_paths(w, prd, documents.text(w, "SPEC.md", docs.tip)) if w.config.lanes.jobs > 1 else {},
         folder=w.feature.path,
+        typed_folder=w.feature.typed,
         left_to_git=left_to_git(w, docs.tip),
         prd_faults=_prd_faults(w, docs.tip, artifacts),
         unclear=_unclear(w, docs.tip),

@@ -27,7 +27,7 @@ class _Clarify(Step):
         if not (isinstance(decision, d.Wait) and s.unclear):
             return decision
         asks = f"{DOCUMENT} asks {', '.join(s.unclear)}"
-        answer = f"write after each `Answer:` in {s.folder}/{DOCUMENT}"
+        answer = f"write after each `Answer:` in {s.typed_folder}/{DOCUMENT}"
         reason = f"{asks}: {answer}, or `ralphy approve {s.feature}` leaves it to agents"
         return replace(decision, reason=reason, brief=asks)
 
