@@ -36,6 +36,7 @@ from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
 from ralphy.state.kept_streams import Line, RunFolder, runs
 from ralphy.text.first_few import first_few
+from ralphy.text.nearest import nearest
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
 _SHOWN_FILES = 8
@@ -58,6 +59,9 @@ def logs(
         raise InvalidInput("use either --raw or --json", hint="--raw is already JSON")
     repository = call.repository()
     features, story_id = _addressed(call, story, feature)
+    selected_runs = [run for folder in features for run in _chosen(runs(folder), story_id)]
+    if story_id and not selected_runs:
+        _require_story(call, features, story_id)
     journal = RunLines(repository)
 
     def show(lines: Iterable[Line], most: int | None = None) -> None:
@@ -71,7 +75,6 @@ def logs(
 
     if follow:
         _follow(features, story_id, journal, show, tail)
-    selected_runs = [run for folder in features for run in _chosen(runs(folder), story_id)]
     if not selected_runs:
         names = ", ".join(f"{folder.name}/{story_id}" if story_id else folder.name for folder in features)
         hint = f"ralphy why {features[0].name}" if len(features) == 1 else "ralphy why"
@@ -79,6 +82,19 @@ def logs(
     journal.read_on()
     show((line for run in selected_runs for line in journal.log(run).new(is_over=True)), tail)
     return ExitCode.DONE
+
+
+def _require_story(call: Invocation, features: Sequence[Feature], word: str) -> None:
+    """Raises NotFound, with the nearest name, for a word that is neither a feature nor a story of these features."""
+    stories: list[str] = []
+    for one in features:
+        with call.seen(one.name, review=False) as (_, snapshot):
+            stories += [story.id for story in snapshot.prd.stories]
+    if word not in stories:
+        near = nearest(word, [*(location.feature.name for location in call.features()), *stories])
+        names = ", ".join(one.name for one in features)
+        raise NotFound(f"there is no feature {word!r}, and no story of that id in {names}",
+                       hint=f"did you mean {near}?" if near else "ralphy story list")  # fmt: skip
 
 
 def _chosen(all_runs: Sequence[RunFolder], story: str) -> Sequence[RunFolder]:

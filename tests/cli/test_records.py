@@ -60,9 +60,17 @@ def test_the_newest_run_or_all_of_a_story_are_shown_whatever_their_names(made: M
     assert texts(call("logs", "login")[1]) == list("abcd")
     assert texts(call("logs", "--tail", "2")[1]) == ["c", "d"]
     assert call("logs", "--tail", "0")[1] == ""
-    for word, hint in (("US-009", "ralphy why login"), ("nowhere/US-001", "there are: login")):
+    project.plan(story("US-001"), story("US-003"))
+    for word, hint in (
+        ("US-003", "ralphy why login"),
+        ("us-001", "did you mean US-001?"),
+        ("lgoin", "did you mean login?"),
+        ("nope", "ralphy story list"),
+        ("nowhere/US-001", "there are: login"),
+    ):
         code, value = call.json("logs", word)
         assert (code, value["error"]["hint"]) == (2, hint)
+    assert "no feature 'nope', and no story of that id in login" in call("logs", "--follow", "nope")[2]
 
 
 @pytest.mark.fault("S3")
