@@ -15,7 +15,7 @@ from ralphy.engine import housekeeping
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.git.run_lock import Lock
-from ralphy.lanes.lanes_folder import lanes_folder
+from ralphy.lanes.lanes_folder import CACHES, lanes_folder
 from ralphy.lanes.pool import LaneFacts, Pool
 from ralphy.text.durations import span
 
@@ -36,10 +36,12 @@ def gc(call: Invocation, dry_run: bool) -> int:
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
         stale = housekeeping.look(checkout, config, pool, time.time())
         files = {kind: [*map(str, paths)] for kind, paths in stale.files.items()}
-        names, lanes = [ref for ref, _ in stale.refs], [*(name for name, _ in stale.lanes), *map(str, stale.worktrees)]
-        value = {"dry_run": dry_run, "refs": names, "refs_kept": stale.kept_refs, "files": files, "lanes": lanes}
+        refs = [ref for ref, _ in stale.refs]
+        own = (pool.caches if name == CACHES else pool.folder / name for name, _ in stale.lanes)
+        lanes = [*map(str, own), *map(str, stale.worktrees)]
+        value = {"dry_run": dry_run, "refs": refs, "refs_kept": stale.kept_refs, "files": files, "lanes": lanes}
         if dry_run:
-            would = [*names, *(f"lane {name}" for name in lanes), *chain(*files.values())]
+            would = [*refs, *(f"lane {folder}" for folder in lanes), *chain(*files.values())]
             lines = [*(f"would delete: {name}" for name in would), f"would delete {len(would)} items"]
             return call.output.answer("gc", lines, **value)
         with Lock(repository.checkout_dir / "lock", "gc"):

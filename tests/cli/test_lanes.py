@@ -84,6 +84,7 @@ def left_over(pool: Pool, git_repo: Path, tmp_path: Path) -> Path:
 
 
 def test_gc_deletes_the_lanes_of_a_removed_worktree_alone(left_over: Path, pool: Pool, call: Call) -> None:
+    assert call.json("gc", "--dry-run")[1]["lanes"] == [str(pool.folder / "clean-1"), str(left_over.parent)]
     feature = pool._repository.root / "docs" / "features" / "login"
     feature.mkdir(parents=True)
     (feature / "PRD.md").write_text("# Login\n", encoding="utf-8")
