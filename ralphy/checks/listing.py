@@ -58,7 +58,8 @@ def name_below(folder: str, test: str) -> str:
 
 
 def number_of_tests(evidence: Mapping[str, Any]) -> str:
-    """How many tests ran before a story and with it, and how many of them are its proof; "" if no runner told."""
+    """How many tests ran before a story and with it, and how many of them failed without it; "" if no runner counted
+    them."""
     tests = evidence.get("tests")
     after = tests.get("after") if isinstance(tests, Mapping) else None
     if not isinstance(tests, Mapping) or not isinstance(after, Mapping):
@@ -68,10 +69,10 @@ def number_of_tests(evidence: Mapping[str, Any]) -> str:
     out = sum(int(after.get(name) or 0) for name in ("skipped", "xfailed"))
     proof = tests.get("red_first")
     red = int(proof.get("number") or 0) if isinstance(proof, Mapping) else 0
-    text = f"{number} test{'' if number == 1 else 's'}{', as before' if were == number else ''}"
-    text = text if were in (None, number) else f"{were} → {number} tests"
-    text += f" ({out} skipped)" if out else ""
-    return text + (f", {red} red first" if red else "")
+    counts = f"{number} test{'' if number == 1 else 's'}{', as before' if were == number else ''}"
+    counts = counts if were in (None, number) else f"{were} → {number} tests"
+    counts += f" ({out} skipped)" if out else ""
+    return counts + (f", {red} failed without the story" if red else "")
 
 
 def parse_junit(data: bytes) -> Listing | None:

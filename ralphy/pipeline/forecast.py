@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ralphy.pipeline.history import Pace
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.durations import span
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked_words
 
 _MOST_NAMED = 3
 # A story of a few criteria with its tests, from the first attempt that lands to one that needs a second: a guess.
@@ -28,7 +28,7 @@ class Forecast:
     @property
     def words(self) -> str:
         words = f"about {span(self.seconds)} and ${self.cost_usd:.2f} at the current rate"
-        return marked(words, self.is_rehearsed)
+        return marked_words(words, self.is_rehearsed)
 
     @property
     def cost_of_one(self) -> float:
@@ -66,7 +66,7 @@ class Expected:
         stories = "each story" if not self.stories else "1 story" if self.stories == 1 else f"{self.stories} stories"
         landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
         basis = f"from {landed} in this repository" if self.known else _NO_BASIS
-        return marked(f"{stories}: {time} of work, {cost} ({basis})", self.is_rehearsed)
+        return marked_words(f"{stories}: {time} of work, {cost} ({basis})", self.is_rehearsed)
 
 
 def expected(s: Snapshot, stories: int, waves: int) -> Expected:

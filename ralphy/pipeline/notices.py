@@ -9,7 +9,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Event, HeldUp, RunEnded, StoryFailed
 from ralphy.pipeline.steps.table import document_at
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked_words
 
 SCHEMA = "ralphy/notice@1"
 Kind = Literal["gate", "question", "ended", "limit", "budget", "breaker"]
@@ -99,7 +99,7 @@ def _rest(event: Decided, folder: str) -> Notice | None:
 
 
 def _count(event: Decided) -> str:
-    cost = marked(f"${event.cost_usd:.2f}", event.rehearsed)
+    cost = marked_words(f"${event.cost_usd:.2f}", event.rehearsed)
     return f"{event.completed} of {event.stories} stories completed, {cost}"
 
 

@@ -56,24 +56,29 @@ def changed_lines(evidence: Mapping[str, Any]) -> str:
 
 
 def verified_by(evidence: Mapping[str, Any]) -> str:
-    """The checks with their exit codes, and how many tests there were; or that there was nothing."""
+    """Whether each check passed, and how many tests there were; or that there was nothing."""
     checks: Sequence[Mapping[str, Any]] = evidence.get("checks") or ()
-    summary = ", ".join(f"{check.get('name')} exit {check.get('exit')}" for check in checks)
+    summary = ", ".join(map(_outcome, checks))
     if evidence and not was_verified(evidence):
         summary = f"unverified: no tests ran ({summary})" if summary else "unverified: no checks ran"
     return ", ".join(part for part in (summary, number_of_tests(evidence)) if part)
 
 
+def _outcome(check: Mapping[str, Any]) -> str:
+    code = check.get("exit")
+    return f"{check.get('name')} passed" if code == 0 else f"{check.get('name')} exit {code}"
+
+
 def runs_in_words(runs: Mapping[str, Any]) -> str:
-    """`1 whole run, 3 narrowed`."""
+    """`1 full run, 3 of a few tests`."""
     whole, narrowed = count_of(runs.get("whole")), count_of(runs.get("narrowed"))
-    whole_runs = "1 whole run" if whole == 1 else f"{whole} whole runs"
-    return f"{whole_runs}, {narrowed} narrowed" if narrowed else whole_runs
+    full_runs = "1 full run" if whole == 1 else f"{whole} full runs"
+    return f"{full_runs}, {narrowed} of a few tests" if narrowed else full_runs
 
 
 def asked_of(evidence: Mapping[str, Any]) -> str:
     """What was asked by running checks, how many runs that took, and the tests that proved the story; "" if nothing was
-    noted: `the checks, its tests without its code (1 whole run, 2 narrowed); proved by tests/test_pay.py::test_tax`."""
+    noted: `the checks, its tests without its code (1 full run, 2 of a few tests); proved by test_pay.py::test_tax`."""
     runs = mapping_of(evidence.get("check_runs"))
     asked = [words for purpose, words in _ASKED.items() if purpose in mapping_of(runs.get("asked"))]
     red = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))

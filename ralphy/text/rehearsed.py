@@ -7,9 +7,14 @@ FREE_TRY = "export RALPHY_AGENT_COMMAND=ralphy-rehearsal"
 NOTE = f"{MARK}: a scripted stand-in took the place of the agent; its models and costs are fictitious"
 
 
-def marked(text: str, is_rehearsed: bool) -> str:
-    """The text, with the mark behind it if it is about a rehearsal."""
-    return f"{text} {MARK}" if is_rehearsed else text
+def marked(model: str, is_rehearsed: bool) -> str:
+    """The name of a model as the journal and people have it."""
+    return f"{model} {MARK}" if is_rehearsed else model
+
+
+def marked_words(words: str, is_rehearsed: bool) -> str:
+    """Words about time and money; the mark stands behind them in parentheses."""
+    return f"{words} ({MARK})" if is_rehearsed else words
 
 
 def is_marked(model: object) -> bool:

@@ -44,8 +44,8 @@ def test_the_medians_of_what_landed_are_what_is_to_come_those_of_the_feature_bef
 def test_rehearsed_stories_count_where_no_other_has_landed_and_say_so() -> None:
     rehearsed = {**landed(5.0, 7.0), "rehearsed": True}
     seen = snapshot(*TWO_LEFT, lines=[rehearsed])
-    assert what_is_left(seen).endswith("about 10 s and $14.00 at the current rate REHEARSAL")
-    assert expected(seen, 2, 2).words.endswith("(from 1 story that landed in this repository) REHEARSAL")
+    assert what_is_left(seen).endswith("about 10 s and $14.00 at the current rate (REHEARSAL)")
+    assert expected(seen, 2, 2).words.endswith("(from 1 story that landed in this repository) (REHEARSAL)")
 
     paid = snapshot(*TWO_LEFT, lines=[rehearsed, landed(60.0, 0.5, "other")])
     assert forecast(paid) == Forecast(2, 120.0, 1.0)

@@ -136,7 +136,7 @@ def assert_pull_request(project: Project, github: GitHubApi) -> None:
         "| US-002 Shout a greeting",
         "| **2 in all**",
     ]
-    first = r"\| 1 \| \$\S+ \| test \d+\.\d s; 1 → 2 tests, 1 red first \| 2 \| \+\d+ -\d+ \|$"
+    first = r"\| 1 \| \$\S+ \| test \d+\.\d s; 1 → 2 tests, 1 failed without the story \| 2 \| \+\d+ -\d+ \|$"
     assert min(costs) > 0 and re.search(first, rows[0])
     assert project.prd()["workflow"]["pr"]["url"] == "https://github.com/acme/widget/pull/1"
 

@@ -73,7 +73,7 @@ def test_a_story_is_done_in_the_closed_sandbox_with_what_the_settings_open(tmp_p
     ended = project.loop(agents=1)
 
     assert project.statuses() == {"US-001": "completed"}, ended.text
-    assert "safety: strict, in a closed bubblewrap sandbox" in ended.said
+    assert "safety: strict; agents and checks run in a closed bubblewrap sandbox" in ended.said
     assert project.trailer("Ralphy-Story", project.commit_of("US-001")) == "login/US-001"
     assert project.subjects("mine") == []
     assert (cache / "x").read_text() == "kept"

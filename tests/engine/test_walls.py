@@ -114,4 +114,4 @@ def test_the_level_is_said_once_and_not_when_quiet_and_minimal_has_no_settings_o
     assert "minimal: no sandbox" in project.call(*one, "--safety-level", "minimal")[1]
     assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings").exists()
     assert "safety:" not in project.call(*one, "-q")[1]
-    assert project.call(*one)[1].count("safety: moderate, WITHOUT a sandbox") == 1
+    assert project.call(*one)[1].count("safety: moderate; WITHOUT a sandbox") == 1

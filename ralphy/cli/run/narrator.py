@@ -18,7 +18,7 @@ from ralphy.errors import ExitCode
 from ralphy.git.commands import GitError
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, RunEnded, Waiting
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import FAINT, WAITING
 
 _EVERY_S = 0.2
@@ -150,7 +150,7 @@ class Narrator:
             self._output.note(f"{last.feature}: {last.notice}")
         log = f"git log --oneline {last.branch}; " if last.branch else ""
         runs = "1 agent run" if last.runs == 1 else f"{last.runs} agent runs"
-        cost = marked(f"${last.cost_usd:.2f}", last.rehearsed)
+        cost = marked_words(f"${last.cost_usd:.2f}", last.rehearsed)
         self._output.result(
             f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, {cost}. "
             f"Look: {log}ralphy status {last.feature}"

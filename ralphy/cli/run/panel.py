@@ -16,7 +16,7 @@ from ralphy.cli.status.moments import moment
 from ralphy.pipeline.steps.names import CLARIFY
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING
 
 _GAP = "   "
@@ -118,7 +118,7 @@ def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:
     if evidence.budget_usd is not None:
         of = f" of ${evidence.budget_usd:.2f}"
     is_short = bool(of) and night.cost_usd >= 0.8 * (evidence.budget_usd or 0.0)
-    yield marked(f"${night.cost_usd:.2f}{of}", night.is_rehearsed), WAITING if is_short else ""
+    yield marked_words(f"${night.cost_usd:.2f}{of}", night.is_rehearsed), WAITING if is_short else ""
     if any(night.tokens.values()):
         counts = ", ".join(f"{short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
         yield f"tokens: {counts}", FAINT

@@ -12,7 +12,7 @@ from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.plan import Plan, PlannedStep, PlannedStory, plan_of, stops
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked, marked_words
 
 
 def show_plan(call: Invocation, w: Workspace, location: FeatureLocation | None, before: str = "") -> int:
@@ -76,7 +76,7 @@ def _expected_words(w: Workspace, plan: Plan) -> str:
         return "nothing more"
     budget = w.config.limits.max_cost_usd
     is_more = budget is not None and plan.expected.cost_usd[1] > budget
-    words = marked(plan.expected.words, w.config.agent.is_rehearsal and not plan.expected.is_rehearsed)
+    words = marked_words(plan.expected.words, w.config.agent.is_rehearsal and not plan.expected.is_rehearsed)
     return f"{words}{f': the budget of ${budget:.2f} may end it before' if is_more else ''}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.pipeline.verification import runs_in_words
 from ralphy.text.durations import span
-from ralphy.text.rehearsed import marked
+from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import OF_STATUS, Toned
 
 
@@ -26,10 +26,10 @@ def status_lines(v: dict[str, Any]) -> list[str]:
     if ahead := v.get("forecast"):
         stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
         words = f"{stories} left, about {span(ahead['seconds'])} and ${ahead['cost_usd']:.2f} at the current rate"
-        lines.append(f"  ahead:   {marked(words, ahead['rehearsed'])}")
+        lines.append(f"  ahead:   {marked_words(words, ahead['rehearsed'])}")
     if (ran := v.get("check_runs")) and ran["stories"]:
         stories = "1 story" if ran["stories"] == 1 else f"{ran['stories']} stories"
-        lines.append(f"  checks:  {runs_in_words(ran)} for {stories}")
+        lines.append(f"  checks:  {runs_in_words(ran)}, for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")
     breaker, warned = v.get("circuit_breaker") or {}, v.get("watchdog")

@@ -67,17 +67,17 @@ def bubblewrap_for(w: Workspace) -> str | None:
     level = w.config.safety.level
     if level == MINIMAL:
         _require_unsealed(w)
-        say_once(w, "safety: minimal: no sandbox, the agent can do whatever you can")
+        say_once(w, f"safety: minimal; no sandbox: {AS_YOU}")
         return None
     if level == STRICT:
         closed = require_closed(w)
-        say_once(w, "safety: strict, in a closed bubblewrap sandbox")
+        say_once(w, "safety: strict; agents and checks run in a closed bubblewrap sandbox")
         return closed
     program, why = open_program(w)
     if not program:
         _require_unsealed(w)
-    kind = "in a bubblewrap sandbox" if program else f"WITHOUT a sandbox, so {AS_YOU}: {why}"
-    say_once(w, f"safety: {level}, {kind}{own_place(w)}")
+    how = "agents and checks run in a bubblewrap sandbox" if program else f"WITHOUT a sandbox, so {AS_YOU}: {why}"
+    say_once(w, f"safety: {level}; {how}{own_place(w)}")
     return program
 
 
