@@ -237,7 +237,7 @@ def reset(call: Invocation, story_id: str, feature: str | None) -> int:
 
 
 def _change(call: Invocation, feature: str | None, change: StoryChange, purpose: str) -> int:
-    """Make the change now, or queue it while Ralphy works."""
+    """Make the change; Conflict where another Ralphy works in the checkout."""
 
     def say(w: Workspace, new: Changed) -> None:
         _say(call, w, change.verb.value, new.story, new.message)
