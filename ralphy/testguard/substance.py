@@ -87,7 +87,7 @@ def _is_document(path: str) -> bool:
 
 def _meaning(path: str, data: bytes) -> object:
     """What is left of a file when its white space and comments are taken away; docstrings are code."""
-    if not _is_text(data):
+    if b"\0" in data:
         return data
     name = path[path.rfind("/") + 1 :].lower()
     ending = name[name.rfind(".") :] if "." in name else name
@@ -102,13 +102,6 @@ def _meaning(path: str, data: bytes) -> object:
     return [line for line in plain if line.strip()]
 
 
-def _is_text(data: bytes) -> bool:
-    try:
-        return "\0" not in data.decode()
-    except UnicodeDecodeError:
-        return False
-
-
 def _squeezed(line: bytes) -> bytes:
     """With single spaces; white space in a line that holds a string may be a part of it."""
     return line.strip() if any(mark in line for mark in _STRING_MARKS) else b" ".join(line.split())
@@ -116,16 +109,8 @@ def _squeezed(line: bytes) -> bytes:
 
 def _without_blocks(data: bytes) -> bytes:
     """Without the comments that begin a line and end with */, whatever stands behind them."""
-    parts, at = [], 0
-    for begin in _BLOCK.finditer(data):
-        if begin.start() < at:
-            continue
-        end = data.find(b"*/", begin.end())
-        if end < 0:
-            break
-        parts.append(data[at : begin.start()])
-        at = end + 2
-    return b"".join([*parts, data[at:]])
+    head, *parts = _BLOCK.split(data)
+    return b"".join([head, *(part.partition(b"*/")[2] if b"*/" in part else part for part in parts)])
 
 
 def without_comment(line: bytes, mark: bytes) -> bytes:
