@@ -18,7 +18,6 @@ import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 
 from ralphy.engine.feature.document_record import blob_id
@@ -37,26 +36,16 @@ _MOST_NAMED = 5
 Changes = Sequence[tuple[str, Entry | None, Entry | None]]
 
 
-class How(Enum):
-    """What a person did to the branch."""
-
-    COMMITTED = "committed"
-    REWOUND = "reset to an older commit"
-    REWRITTEN = "amended or rebased"
-    DELETED = "deleted"
-
-
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The branch's new `tip`, and where Ralphy had left it.
+    """The branch's new `tip`, "" if it is deleted, and `how` its commits were replaced, in words; "" if they were not.
 
     `undone` are paths that the person's commit put back as they were before Ralphy's last work, with the entries that
     Ralphy had landed: the checkout was behind when that person committed. `Objects.graft` brings them back.
     """
 
     tip: str
-    before: str
-    how: How
+    how: str = ""
     undone: Mapping[str, Entry | None] = field(default_factory=dict)
 
 
@@ -123,12 +112,10 @@ def moved_by_person(w: Workspace) -> Moved | None:
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     if not known or tip in known:
         return None
-    before = next((one for one in reversed(known) if _has_ancestor(w, one, tip)), known[0])
-    if not tip:
-        return Moved("", before, How.DELETED)
-    if _has_ancestor(w, before, tip):
-        return Moved(tip, before, How.COMMITTED, _undone(w, before, tip))
-    return Moved(tip, before, How.REWOUND if _has_ancestor(w, tip, before) else How.REWRITTEN)
+    if before := next((one for one in reversed(known) if _has_ancestor(w, one, tip)), ""):
+        return Moved(tip, undone=_undone(w, before, tip))
+    is_rewound = _has_ancestor(w, tip, known[0])
+    return Moved(tip, ("was reset to an older commit" if is_rewound else "was amended or rebased") if tip else "")
 
 
 def git_operation_on_branch(w: Workspace) -> str:

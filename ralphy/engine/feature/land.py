@@ -19,7 +19,6 @@ from ralphy.documents import progress
 from ralphy.documents.feature_folder import IGNORE_TEXT
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.checkout_sync import (
-    How,
     Moved,
     catch_up,
     expect,
@@ -243,8 +242,8 @@ def tip_taken_up(w: Workspace) -> str:
                 if git.resolve(w.repository, f"refs/heads/{w.feature_branch}") == moved.tip:
                     raise
             continue
-        if moved.how in (How.REWOUND, How.REWRITTEN):
-            w.say(f"{w.feature_branch} was {moved.how.value}; continuing from {moved.tip[:10]}")
+        if moved.how:
+            w.say(f"{w.feature_branch} {moved.how}; continuing from {moved.tip[:10]}")
         record_branch_tip(w, moved.tip)
     return git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
 
