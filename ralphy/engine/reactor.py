@@ -211,7 +211,7 @@ def repair_torn_files(w: Workspace) -> None:
     """Remove leftovers of writing, and restore torn ends, with a warning for each."""
     drop_leftovers(w)
     temporary.sweep(w.repository.token, w.repository.state_dir)
-    torn = w.journal.drop_torn_line()
+    torn = w.journal.close_torn_line()
     if torn:
         w.say(f"warning: the journal's last line was torn: {torn} bytes of it are ignored")
     _restore_log(w)

@@ -40,7 +40,7 @@ class Journal:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 lock(descriptor, self._path)
-                line = self._drop_torn_line(descriptor) + linked(clean, last_link(descriptor)) + b"\n"
+                line = _end_of_torn_line(descriptor) + linked(clean, last_link(descriptor)) + b"\n"
                 while line := line[os.write(descriptor, line) :]:
                     pass  # the disk is all but full: the next call says so
                 unlock(descriptor)  # others need not wait for the disk
@@ -51,7 +51,7 @@ class Journal:
         except OSError as error:
             raise refusal(error, "the journal cannot be written", str(self._path)) from error
 
-    def drop_torn_line(self) -> int:
+    def close_torn_line(self) -> int:
         """Close a last line that a crash or a lost disk has torn; gives how many bytes of it there are."""
         if read_tail(self._path, 1) in (b"", b"\n"):
             return 0
@@ -59,11 +59,6 @@ class Journal:
         torn = len(data) - (data.rfind(b"\n") + 1)
         self.append({"ev": "mended", "bytes": torn}, durable=False)
         return torn
-
-    @staticmethod
-    def _drop_torn_line(descriptor: int) -> bytes:
-        size = os.fstat(descriptor).st_size
-        return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 
     def catch_up(self, history: History) -> None:
         """Fold in what any process has appended since the last call."""
@@ -101,6 +96,12 @@ class Journal:
 
     def _unreadable(self, why: str) -> EnvironmentProblem:
         return EnvironmentProblem(f"the journal cannot be read: {why}", where=str(self._path))
+
+
+def _end_of_torn_line(descriptor: int) -> bytes:
+    """The line break that the last line lacks, if a crash has torn it."""
+    size = os.fstat(descriptor).st_size
+    return b"" if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n" else b"\n"
 
 
 def _dumped(entry: Mapping[str, Any]) -> bytes:
