@@ -83,7 +83,7 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
     nothing is begun, and the error is raised when the agents have ended."""
     try:
         with named_trouble():
-            rest = _kept_up(w)
+            rest = _keep_up_or_rest(w)
             snapshot = observe(w)
             if crew:
                 show_in_work(w, snapshot.prd)
@@ -94,7 +94,7 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
     return snapshot, rest
 
 
-def _kept_up(w: Workspace) -> Rest | None:
+def _keep_up_or_rest(w: Workspace) -> Rest | None:
     """Keep up with the branch; a rest if the disk has no room for that."""
     try:
         with named_trouble():

@@ -109,7 +109,7 @@ def _feature(w: Workspace, _: RunAgent, s: Snapshot, __: float) -> Mapping[str, 
 
 
 def _stories(_: Workspace, __: RunAgent, s: Snapshot, ___: float) -> Mapping[str, object]:
-    return {"existing_stories": listed(s.prd), "most_pieces": MOST_PIECES}
+    return {"existing_stories": _story_lines(s.prd), "most_pieces": MOST_PIECES}
 
 
 def _story(w: Workspace, run: RunAgent, s: Snapshot, _: float) -> Mapping[str, object]:
@@ -145,7 +145,7 @@ def _review(w: Workspace, _: RunAgent, s: Snapshot, share: float) -> Mapping[str
 _BRIEFINGS = {Briefing.FEATURE: _feature, Briefing.STORIES: _stories, Briefing.STORY: _story, Briefing.REVIEW: _review}
 
 
-def listed(prd: Prd) -> str:
+def _story_lines(prd: Prd) -> str:
     """The stories, a line each."""
     return "\n".join(f"- {s.id} [{s.status.value}] {s.title}" for s in prd.stories)
 
