@@ -140,7 +140,7 @@ def prune(repository: Repository, pool: Pool, stale: Stale) -> Swept:
     """Delete it, then pack. What git cannot pack stays as it is, and is reported."""
     before = _bytes_of_objects(repository)
     freed = _let_go(repository, pool, stale)
-    why = _packed(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
+    why = _pack(repository, ("repack", "-A", "-d", "-l", "-q", f"--unpack-unreachable={_EXPIRE}"),
                   ("prune", f"--expire={_EXPIRE}"))  # fmt: skip
     freed += max(0, before - _bytes_of_objects(repository))
     counts = {
@@ -167,7 +167,7 @@ def tidy(w: Workspace) -> None:
         w.say(sentence)
     if packs:
         gone = f", and {len(stale.spent)} old attempts were deleted" if stale.spent else ""
-        w.say(_packed(r, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{gone}")
+        w.say(_pack(r, ("repack", "-d", "-l", "-q")) or f"packed loose objects and refs{gone}")
 
 
 def without_lanes(w: Workspace) -> None:
@@ -183,7 +183,7 @@ def at_work(repository: Repository) -> dict[str, object]:
     return next((who for who in holders if who), {})
 
 
-def _packed(repository: Repository, *commands: Sequence[str]) -> str:
+def _pack(repository: Repository, *commands: Sequence[str]) -> str:
     """Run git's own packing; gives why it did not work, or ""."""
     try:
         for command in (*commands, ("prune-packed", "-q"), ("pack-refs", "--all")):

@@ -80,7 +80,7 @@ def _complete(
                        review_follows=QA in steps())  # fmt: skip
     checks = [check.sentence() for check in verdict.checks]
     prd = s.prd.with_story(story.id, **fields)
-    commit = _landed(w, s, prd, story, loop, files=names, checks=checks)
+    commit = _land_documents(w, s, prd, story, loop, files=names, checks=checks)
     w.record("reset", story=story.id)
     return commit
 
@@ -92,7 +92,7 @@ def give_up(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop, why: str
     undone = {path: old for path, old, _ in changes
               if not path.startswith(f"{w.feature.path}/") and not w.is_other_feature(path)}  # fmt: skip
     prd = s.prd.with_story(story.id, **not_passed(story, Status.FAILED, loop.attempts, error))
-    return _landed(w, s, prd, story, loop, tree=w.objects.graft(head, undone), error=error)
+    return _land_documents(w, s, prd, story, loop, tree=w.objects.graft(head, undone), error=error)
 
 
 def _base(w: Workspace, s: Snapshot, loop: SessionLoop) -> str:
@@ -100,7 +100,7 @@ def _base(w: Workspace, s: Snapshot, loop: SessionLoop) -> str:
     return w.repository.text("merge-base", loop.base, s.tree.head).strip()
 
 
-def _landed(
+def _land_documents(
     w: Workspace, s: Snapshot, prd: Prd, story: Story, loop: SessionLoop, *, tree: str = "",
     files: Sequence[str] = (), checks: Sequence[str] = (), error: str = "",
 ) -> str:  # fmt: skip

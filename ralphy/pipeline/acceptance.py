@@ -89,18 +89,18 @@ def with_dropped(prd: Prd, answer: str, asked: str) -> Prd:
     if not _DROPPED.match(answer.strip()):
         return prd
     known = {str(one) for one in _criteria(prd)}
-    named = [criterion for criterion in (_named(answer) or _named(asked)) if criterion in known]
+    named = [criterion for criterion in (_criteria_in(answer) or _criteria_in(asked)) if criterion in known]
     return prd.with_workflow(acceptance={"dropped": sorted({*dropped_of(prd), *named})}) if named else prd
 
 
-def _named(text: str) -> list[str]:
+def _criteria_in(text: str) -> list[str]:
     """The criteria that a text names."""
     return [match[0] for match in _CRITERION.finditer(text)]
 
 
 def named_of(text: str, story: str) -> list[str]:
     """The criteria of a story that a text names."""
-    return list(dict.fromkeys(name for name in _named(text) if name.rpartition(".")[0] == story))
+    return list(dict.fromkeys(name for name in _criteria_in(text) if name.rpartition(".")[0] == story))
 
 
 def _criteria(prd: Prd) -> Iterator[Criterion]:

@@ -82,7 +82,7 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Stop("found a STOP file")
 
 
-def _closed(s: Snapshot, _: Config) -> d.Decision | None:
+def _merged(s: Snapshot, _: Config) -> d.Decision | None:
     """A merged feature is finished, whether its branch was kept or deleted."""
     if s.life is not Life.MERGED or (s.tree.is_on_branch and s.tree.edited):
         return None
@@ -184,7 +184,7 @@ def _end_reason(s: Snapshot) -> str:
 _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
-    _closed,
+    _merged,
     _places,
     _lost,
     _inputs,

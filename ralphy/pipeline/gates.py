@@ -45,7 +45,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     if s.baseline is None and not s.tree.busy:
         return d.TakeBaseline("the baseline checks run while a person reads")
     edited = any(a.gate == gate and a.verdict == "approved" for a in s.prd.gate_verdicts)
-    why = f"{_changed(s, step)} changed since it was approved; review it again" if edited else ""
+    why = f"{_changed_document(s, step)} changed since it was approved; review it again" if edited else ""
     why = why or f"{artifact} is ready for review"
     if is_handed_in_again(s, step):
         why = f"{artifact} is the same as before its rejection; review it again"
@@ -55,7 +55,7 @@ def _hold(s: Snapshot, step: Step, gate: str, artifact: str) -> d.Decision:
     return d.Wait("; ".join([f"{why}: {marker}, or `ralphy approve {s.feature}`{red}", *notes]), gate=gate, brief=why)
 
 
-def _changed(s: Snapshot, step: Step) -> str:
+def _changed_document(s: Snapshot, step: Step) -> str:
     """Which document is not the one that was approved last."""
     was = [a.digest for a in s.prd.gate_verdicts if a.gate == step.name and a.verdict == "approved"][-1].split("+")
     return next((name for name in step.at_gate if s.digest(name) not in was), step.document)

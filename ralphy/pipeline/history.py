@@ -223,7 +223,7 @@ def _place(history: History, run: Entry) -> str:
     return place if history.checkout and place != history.checkout else ""
 
 
-def _closed(history: History, name: object) -> Entry | None:
+def _close_run(history: History, name: object) -> Entry | None:
     """The open run of that id, which is open no more."""
     at = next((at for at, run in history.unended.items() if run.get("run") == name), None)
     if history.watchdog.get("run") == name:
@@ -232,7 +232,7 @@ def _closed(history: History, name: object) -> Entry | None:
 
 
 def _end(history: History, entry: Entry) -> None:
-    run = _closed(history, entry.get("run"))
+    run = _close_run(history, entry.get("run"))
     if run is None:
         return
     step, story = str(run.get("step")), run.get("story")
@@ -288,7 +288,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         counts.tree, counts.outbox = str(entry.get("tree", "")), text_of(entry.get("outbox"))
         counts.heals, counts.cut_off = bool(entry.get("heals")), ""
         counts.asks = outcome is Outcome.NEEDS_INPUT
-        _refused(counts, entry)
+        _count_refusals(counts, entry)
         counts.idle_deaths, counts.works = 0, (text_of(entry.get("changed")),)
         counts.too_large += Outcome.TOO_LARGE.value in (entry.get("outcome"), entry.get("agent"))
         if is_news:
@@ -314,7 +314,7 @@ def _settle(history: History, counts: StoryHistory, outcome: Outcome, entry: Ent
         history.in_trouble = frozenset(known.get("run") for known in history.unended.values())
 
 
-def _refused(counts: StoryHistory, entry: Entry) -> None:
+def _count_refusals(counts: StoryHistory, entry: Entry) -> None:
     noted = entry.get("acceptance")
     criteria = tuple(map(str, noted)) if isinstance(noted, list | tuple) else ()
     counts.refusals = counts.refusals + 1 if criteria and criteria == counts.acceptance else int(bool(criteria))

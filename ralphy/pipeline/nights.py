@@ -153,7 +153,7 @@ class _Fold:
             self._pauses.append(Pause(at, 0.0, f"waited for you, at the {text_of(entry.get('gate'))} gate"))
         elif kind in ("approved", "rejected") and (place := self._gates.pop(_gate_of(entry), None)) is not None:
             self._pauses[place] = replace(self._pauses[place], ended=at)
-        if decision := _decided(entry):
+        if decision := _decision_in(entry):
             self.decisions.append(Moment(at, decision))
 
     def bounded(self) -> Iterable[Pause]:
@@ -206,7 +206,7 @@ def _gate_of(entry: Entry) -> tuple[str, str]:
     return text_of(entry.get("feature")), text_of(entry.get("gate"))
 
 
-def _decided(entry: Entry) -> str:
+def _decision_in(entry: Entry) -> str:
     """What a line of the journal says that was decided; "" if it is about something else."""
     gate, story = text_of(entry.get("gate")), text_of(entry.get("story"))
     match entry.get("ev"):

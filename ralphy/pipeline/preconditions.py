@@ -121,7 +121,7 @@ def _is_open(s: Snapshot, subject: str) -> bool:
 def budget(s: Snapshot, config: Config, run: d.RunAgent, step: Step) -> d.Rest | None:
     """Runs, dollars and the clock bound an invocation; active time bounds a step."""
     return (_limit_reached(s, config) or _late(s, config, step) or _too_little(s, config, run) or disk_space(s, config)
-            or _warned(s, config) or _pace(s, config))  # fmt: skip
+            or _near_usage_limit(s, config) or _pace(s, config))  # fmt: skip
 
 
 def disk_space(s: Snapshot, config: Config) -> d.Rest | None:
@@ -166,7 +166,7 @@ def pause(s: Snapshot, config: Config, why: str, until: float) -> d.Rest | None:
                   ExitCode.LIMITED, until=until)  # fmt: skip
 
 
-def _warned(s: Snapshot, config: Config) -> d.Rest | None:
+def _near_usage_limit(s: Snapshot, config: Config) -> d.Rest | None:
     """All but used up: what is left would not last for a run. A reset that is far away is not waited for."""
     full = [
         (window.resets_at, window)

@@ -105,12 +105,12 @@ def tried_in(turns: Iterable[Turn]) -> Iterable[Tried]:
         of = turn.feature, turn.story
         open_.setdefault(of, []).append(turn)
         if turn.landed:
-            tried.append(_tried(open_.pop(of), _forecast(tried, turn.feature)))
-    tried += [_tried(left) for left in open_.values() if any(turn.is_rejected for turn in left)]
+            tried.append(_try_of(open_.pop(of), _forecast(tried, turn.feature)))
+    tried += [_try_of(left) for left in open_.values() if any(turn.is_rejected for turn in left)]
     return tried
 
 
-def _tried(turns: Sequence[Turn], forecast: tuple[float, float] | None = None) -> Tried:
+def _try_of(turns: Sequence[Turn], forecast: tuple[float, float] | None = None) -> Tried:
     last = turns[-1]
     attempts = sum(turn.is_rejected or turn.landed for turn in turns)
     seconds, cost = sum(turn.seconds for turn in turns), sum(turn.cost_usd for turn in turns)

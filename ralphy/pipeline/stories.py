@@ -223,7 +223,7 @@ def fixes(prd: Prd, findings: Sequence[ReviewFinding], round_: int) -> list[Docu
             "title": finding.title,
             "description": "\n".join(p for p in (finding.detail, finding.file and f"File: {finding.file}") if p),
             "kind": "fix",
-            "acceptanceCriteria": [f"{_named(finding)} of the QA report no longer holds"],
+            "acceptanceCriteria": [f"{_finding_name(finding)} of the QA report no longer holds"],
             "priority": last + n,
             "passes": False,
             "status": Status.PENDING.value,
@@ -232,7 +232,7 @@ def fixes(prd: Prd, findings: Sequence[ReviewFinding], round_: int) -> list[Docu
     ]
 
 
-def _named(finding: ReviewFinding) -> str:
+def _finding_name(finding: ReviewFinding) -> str:
     return f"The {finding.severity} finding {finding.id}".rstrip()
 
 

@@ -140,7 +140,7 @@ def lost_stories(w: Workspace, docs: Documents, tree: Tree) -> Lost | None:
         return Lost(path, tree.feature_branch, docs.merged.lost)
     if not docs.tip or committed_prd(w, docs.tip).stories:
         return None
-    return _landed(w, path, tree.head, meant)
+    return _last_landed_story(w, path, tree.head, meant)
 
 
 def with_way_back(w: Workspace, error: InvalidInput, tip: str) -> InvalidInput:
@@ -154,7 +154,7 @@ def with_way_back(w: Workspace, error: InvalidInput, tip: str) -> InvalidInput:
     return InvalidInput(error.what, where=error.where, hint=f"{error.hint}; {way}" if error.hint else way)
 
 
-def _landed(w: Workspace, path: str, head: str, meant: str) -> Lost | None:
+def _last_landed_story(w: Workspace, path: str, head: str, meant: str) -> Lost | None:
     """The last story that landed on the branch, where no commit holds a plan any more."""
     since = [f"^{meant}"] if meant and w.objects.read(meant) is not None else []
     form = "--format=%h %(trailers:key=Ralphy-Story,valueonly)"

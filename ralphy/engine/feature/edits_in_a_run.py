@@ -22,7 +22,7 @@ _NO_FILE = ""  # the id of what is not a plain file
 
 def note_edits(w: Workspace) -> dict[str, str]:
     """The documents that hold a person's edit now, each with the id of the blob that keeps it."""
-    contents = {name: _bytes(w, name) for name in _edited(w)}
+    contents = {name: _bytes(w, name) for name in _edited_names(w)}
     oids = w.objects.write_blobs({name: data for name, data in contents.items() if data is not None})
     return {name: oids.get(name, _NO_FILE) for name in contents}
 
@@ -32,7 +32,7 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
 
     Gives the names of the documents.
     """
-    names = tuple(name for name in sorted({*_edited(w), *before}) if _is_new(w, name, before.get(name)))
+    names = tuple(name for name in sorted({*_edited_names(w), *before}) if _is_new(w, name, before.get(name)))
     for name in names:
         path = w.feature.file(name)
         moved = set_aside(w, path, name)
@@ -49,7 +49,7 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
     return names
 
 
-def _edited(w: Workspace) -> list[str]:
+def _edited_names(w: Workspace) -> list[str]:
     edits = edited(w, work_tip(w))
     return [*edits.files, *edits.broken]
 

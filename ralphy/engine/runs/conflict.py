@@ -30,17 +30,17 @@ def conflict_digest(w: Workspace, own: tuple[str, str], theirs: tuple[str, str],
 
 def landed_between(w: Workspace, base: str, tip: str) -> str:
     """The stories that landed from one commit to another, with what they were to do; "" if none did."""
-    descriptions = "\n".join(map(_wanted, _landed(w, base, tip)[:_MOST_STORIES]))
+    descriptions = "\n".join(map(_title_and_criteria, _stories_landed(w, base, tip)[:_MOST_STORIES]))
     return f"These stories were completed meanwhile:\n\n{descriptions}" if descriptions else ""
 
 
 def named_between(w: Workspace, base: str, tip: str) -> str:
     """What came from one commit to another, for a sentence: its stories by their ids, if any landed."""
-    ids = [story.id for story in _landed(w, base, tip)]
+    ids = [story.id for story in _stories_landed(w, base, tip)]
     return f"{first_few(ids, _MOST_STORIES)}, which landed meanwhile" if ids else "what was committed meanwhile"
 
 
-def _landed(w: Workspace, base: str, tip: str) -> list[Story]:
+def _stories_landed(w: Workspace, base: str, tip: str) -> list[Story]:
     form = "--format=%(trailers:key=Ralphy-Story,valueonly,separator=)"
     mine = f"{w.feature.name}/"
     landed = w.repository.text("log", form, f"{base}..{tip}").split()
@@ -48,7 +48,7 @@ def _landed(w: Workspace, base: str, tip: str) -> list[Story]:
     return [story for story in committed_prd(w, tip).stories if story.id in ids]
 
 
-def _wanted(story: Story) -> str:
+def _title_and_criteria(story: Story) -> str:
     criteria = [item.bullet("  -") for _, items in titled_lists(story.raw) for item in items]
     return "\n".join([f"- {story.id}: {story.title}", *criteria])
 

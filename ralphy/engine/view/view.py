@@ -92,7 +92,7 @@ def phase_of(decision: d.Decision, s: Snapshot) -> str:
     if isinstance(decision, d.Done):
         return "COMPLETED"
     if isinstance(decision, d.Halt):
-        return _halted(decision, s)
+        return _phase_of_halt(decision, s)
     if isinstance(decision, d.Publish):
         return PR.phase
     return _position(s)
@@ -154,7 +154,7 @@ def _is_past(s: Snapshot, step: Step) -> bool:
     return approval is not None and approval.verdict == "approved" if step.gate else bool(s.digest(step.document))
 
 
-def _halted(decision: d.Halt, s: Snapshot) -> str:
+def _phase_of_halt(decision: d.Halt, s: Snapshot) -> str:
     if decision.exit_code == ExitCode.NOT_FOUND:
         return "IDLE"
     if decision.is_rejected:
