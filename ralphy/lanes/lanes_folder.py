@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ralphy.git.commands import Repository
 
 CACHES = "caches"
+_IN_A_PATH = r"[^\s\"'`(),:;<=>\[\]{|}]"  # each path is searched once, however long a text an agent prints
 
 
 def lanes_folder(repository: Repository, lanes: Lanes, env: Mapping[str, str]) -> Path:
@@ -76,5 +77,5 @@ def _digest(git_dir: Path) -> str:
 
 def as_in_the_checkout(text: str, repository: Repository) -> str:
     """A text in which paths below the checkout, or below the tree of one of its lanes, are relative to the root."""
-    in_a_lane = rf"(?:/[^\s/]+)+/{re.escape(checkout_folder(repository))}/[\w-]+/tree/"
+    in_a_lane = rf"(?<!{_IN_A_PATH})/{_IN_A_PATH}*/{re.escape(checkout_folder(repository))}/[\w-]+/tree/"
     return re.sub(in_a_lane, "", text.replace(f"{repository.root}/", ""))

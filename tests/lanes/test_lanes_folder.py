@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ralphy.config.values import Lanes
 from ralphy.errors import EnvironmentProblem, InvalidInput
 from ralphy.git.commands import discover
-from ralphy.lanes.lanes_folder import lanes_folder
+from ralphy.lanes.lanes_folder import as_in_the_checkout, checkout_folder, lanes_folder
 
 
 @pytest.mark.parametrize(("dir_", "env", "expected"), [
@@ -32,3 +33,16 @@ def test_lanes_in_the_repository_are_refused(git_repo: Path, tmp_path: Path, ins
 def test_without_a_home_there_must_be_a_setting(git_repo: Path) -> None:
     with pytest.raises(EnvironmentProblem, match="HOME is not set"):
         lanes_folder(discover(git_repo), Lanes(), {})
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("edits LANE/src/a.py and ROOT/b.py", "edits src/a.py and b.py"), ('"LANE/a" (LANE/b)', '"a" (b)'),
+    ("--file=LANE/a:3, file:LANE/b", "--file=a:3, file:b"), ("/other/1/tree/a", "/other/1/tree/a"),
+    ("/a" * 100_000, "/a" * 100_000),
+], ids=["plain", "quoted", "behind a sign", "of others", "long"])  # fmt: skip
+def test_paths_in_lanes_are_printed_relative_to_the_root(git_repo: Path, text: str, expected: str) -> None:
+    repository = discover(git_repo)
+    lane = f"/home/me/.cache/ralphy/lanes/{checkout_folder(repository)}/clean-1/tree"
+    before = time.process_time()
+    assert as_in_the_checkout(text.replace("LANE", lane).replace("ROOT", str(git_repo)), repository) == expected
+    assert time.process_time() - before < 5
