@@ -1,8 +1,8 @@
 """What stands around the tests: which changed files may keep a check from saying no.
 
 Whether it still can is asked by running it on tests that are made to fail, after a change of anything that is neither
-code, nor a test, nor a document, and of code that lies among the tests and holds none. In other code a few words by
-which it reaches for its runner ask for that, too. Only a file that takes a part of the runner's place is a finding.
+code, nor a test, nor a document, and of code that lies among the tests and holds none. A few words by which other code
+reaches for its runner, or a test bends it, ask for that, too. A file that replaces a part of the runner is rejected.
 """
 
 from __future__ import annotations
@@ -36,6 +36,16 @@ _REACHES = re.compile(
     r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b"
     r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^\s*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
     r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
+    re.M,
+)
+# Words by which a file of tests bends them all: what a failure is, how it is reported, which tests there are.
+_BENDS = re.compile(
+    r"\b(?:def pytest_|pytest_plugins|force_result|force_exception|wasxfail|TestReport|failureException|_callTest)"
+    r"|\b_pytest\.|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)|\bbuiltins\W{1,6}AssertionError"
+    r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\b(?:assert|expect)\b['\"]?\)?\.\w+\s*=[^=>]"
+    r"|\b(?:global|globalThis)\.(?:expect|assert|test|it)\b|\bexpect\s*=[^=]|\bcollect_ignore\w*|\bload_tests\b"
+    r"|\bfunc TestMain\("
+    r"|\bos\._exit\b|\batexit\b.*\bexit|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)",
     re.M,
 )
 _CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".go", ".rs", ".java", ".kt", ".rb",
@@ -96,10 +106,11 @@ def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding
 
 
 def _words(path: str, old: str | None, new: str | None) -> list[str]:
-    """The first words by which added code, which is no test, reaches for its runner."""
-    if is_test(path) or not path.endswith(_CODE):
+    """The first words by which added code reaches for its runner, or an added test bends it."""
+    if not path.endswith(_CODE):
         return []
-    words = (" ".join(match[0].split()) for match in _REACHES.finditer("\n".join(_added(old, new))))
+    pattern = _BENDS if is_test(path) else _REACHES
+    words = (" ".join(match[0].split()) for match in pattern.finditer("\n".join(_added(old, new))))
     return list(dict.fromkeys(words))[:3]
 
 
