@@ -15,7 +15,8 @@ from ralphy.testguard.spoil.hollow import hollow, names_only
 from ralphy.testguard.spoil.hunks import hunks_of
 from ralphy.testguard.spoil.spoiled_tests import spoiled
 from ralphy.testguard.substance import FileChange, why_no_work
-from ralphy.testguard.test_files import assertions_in, tests_in
+from ralphy.testguard.test_files import assertions_in
+from ralphy.testguard.test_files import tests_in as written_in
 
 CART = '''
 """A cart."""
@@ -258,7 +259,7 @@ def test_go_and_java_return_zeros() -> None:
 def test_python_that_is_too_deep_to_be_walked_is_read_as_if_it_could_not_be_parsed(deep: str) -> None:
     code = f"def test_a():\n    assert {deep}\n".encode()
 
-    assert tests_in("tests/test_a.py", code) == [] and assertions_in("tests/test_a.py", code) == 0
+    assert written_in("tests/test_a.py", code) == [] and assertions_in("tests/test_a.py", code) == 0
     assert spoiled("tests/test_a.py", code) == (code, [])
     assert hollow("a.py", code) is None
     assert names_only("a.py", code, code + b"\n\ndef b():\n    return 1\n") is None
