@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ralphy.checks.listing import FAILED, PASSED, Listing
 from ralphy.errors import InvalidInput
 from ralphy.pipeline.model import Prd
-from ralphy.testguard.kept.test_keys import Key, last_part
+from ralphy.testguard.test_keys import Key, last_part
 
 DOCUMENT = "ACCEPTANCE.md"
 OFF, SEALED = "off", "sealed"

@@ -43,7 +43,7 @@ def test_help_loads_no_command(started: tuple[Project, Call]) -> None:
 # What only a run needs: lanes, their sandbox, readers of what checks and tests say.
 OF_A_RUN = (
     *("ralphy.lanes", "ralphy.sandbox", "ralphy.engine.lane_use", "ralphy.engine.runs", "ralphy.checks.runner_output"),
-    *("ralphy.testguard.read", "ralphy.testguard.spoil", "ralphy.detect", "ralphy.forge"),
+    *("ralphy.testguard.hollow", "ralphy.testguard.hunks", "ralphy.detect", "ralphy.forge"),
 )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ralphy.testguard.spoil.hollow import hollow, names_only
-from ralphy.testguard.spoil.hunks import hunks_of
-from ralphy.testguard.spoil.spoiled_tests import spoiled
+from ralphy.testguard.hollow import hollow, names_only
+from ralphy.testguard.hunks import hunks_of
+from ralphy.testguard.spoiled_tests import spoiled
 from ralphy.testguard.substance import FileChange, why_no_work
 from ralphy.testguard.test_files import assertions_in
 from ralphy.testguard.test_files import tests_in as written_in

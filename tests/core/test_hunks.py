@@ -8,7 +8,7 @@ from difflib import unified_diff
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard.spoil.hunks import Hunk, has_hunks, hunks_of
+from ralphy.testguard.hunks import Hunk, has_hunks, hunks_of
 from ralphy.testguard.substance import FileChange
 
 _OLD = b"def a():\n    return 1\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.testguard.findings import Kind
-from ralphy.testguard.kept.surroundings import around, could_hide_failures, unnamed_tests
+from ralphy.testguard.surroundings import around, could_hide_failures, unnamed_tests
 
 R, E, A = Kind.RUNNER, Kind.EDITED, None  # A: nothing is said, but the checks are asked
 NAMED = frozenset(["sh", "./check.sh", "tools/lint.py", "-m", "checks.all"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralphy.testguard.substance import FileChange
-from ralphy.testguard.written.suspicions import suspicions
+from ralphy.testguard.suspicions import suspicions
 
 PY, JS, GO, JAVA, RUST = "calc.py", "calc.js", "calc.go", "Calc.java", "src/lib.rs"
 SIX = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n    assert mul(4, 5) == 20\n"

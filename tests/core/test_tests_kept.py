@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, parse_junit
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped, vanished
 from ralphy.testguard.test_files import WrittenTest, assertions_in, importable
 from ralphy.testguard.test_files import tests_in as written_in
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import fewer, may_go, skipped, vanished
 
 NAMES = st.sampled_from([f"tests/test_{f}.py::test_{n}{p}" for f in "ab" for n in "xyz" for p in ("", "[1]", "[2]")])
 LISTS = st.dictionaries(NAMES, st.sampled_from(OUTCOMES), min_size=1)

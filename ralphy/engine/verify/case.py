@@ -23,10 +23,10 @@ from ralphy.git.objects import Entry
 from ralphy.pipeline.events import Purpose
 from ralphy.pipeline.model import Story
 from ralphy.testguard.findings import Finding, orders, sentences
-from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.red_first import RedFirst
 from ralphy.testguard.substance import FileChange, is_test
 from ralphy.testguard.test_files import WrittenTest, assertions_in, tests_in
-from ralphy.testguard.written.red_first import RedFirst
+from ralphy.testguard.test_keys import Key
 from ralphy.text.plain_text import as_utf8
 
 _MOST_BYTES = 500_000  # of a file; what is larger is no source

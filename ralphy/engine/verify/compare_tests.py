@@ -11,10 +11,10 @@ from ralphy.engine.verify.baseline_records import listed, record_baseline, tests
 from ralphy.engine.verify.case import Case, Change, Verdict
 from ralphy.pipeline.steering import steering_findings
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.surroundings import around, unnamed_tests
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.tests_kept import fewer, may_go, skipped
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.surroundings import around, unnamed_tests
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import fewer, may_go, skipped
 from ralphy.text.plain_text import as_utf8
 
 

@@ -17,11 +17,11 @@ from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.surroundings import could_hide_failures
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.spoil.spoiled_tests import passing_although_spoiled, spoiled
+from ralphy.testguard.spoiled_tests import passing_although_spoiled, spoiled
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.surroundings import could_hide_failures
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
+from ralphy.testguard.test_keys import Key
 from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES = 2_000

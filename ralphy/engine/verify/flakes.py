@@ -20,7 +20,7 @@ from ralphy.engine.lane_use.trial import try_tree, words_for
 from ralphy.engine.verify.baseline_records import is_known_green, known_tests, tests_of
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.lanes.probe import runs_tests
-from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.test_keys import Key
 from ralphy.text.tone import WAITING
 
 _MOST_SECONDS = 300.0  # for runs beyond the first of a kind

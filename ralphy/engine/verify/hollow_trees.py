@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ralphy.engine.verify.case import Case, source_of
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
-from ralphy.testguard.spoil.hollow import hollow, names_only
-from ralphy.testguard.written.red_first import goes_along
+from ralphy.testguard.hollow import hollow, names_only
+from ralphy.testguard.red_first import goes_along
 from ralphy.text.plain_text import as_utf8
 
 _MOST_FILES = 2_000

@@ -15,8 +15,8 @@ from ralphy.engine.verify.hollow_trees import emptied, with_new_names
 from ralphy.engine.verify.old_tests import EditedTests
 from ralphy.engine.verify.own_tests import StoryTests, without_code
 from ralphy.testguard.findings import Finding, Kind, listed_names
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.tests_kept import may_go
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import may_go
 
 _WHY = "it passes although no function does anything; before the story it failed then"
 

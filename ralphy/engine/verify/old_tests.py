@@ -20,11 +20,11 @@ from ralphy.engine.verify.case import Case, Change, ListedFiles, Verdict
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind, listed_names
-from ralphy.testguard.kept.surroundings import is_run
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.kept.tests_kept import may_go, vanished
 from ralphy.testguard.substance import is_test
+from ralphy.testguard.surroundings import is_run
 from ralphy.testguard.test_files import WrittenTest, importable
+from ralphy.testguard.test_keys import Key
+from ralphy.testguard.tests_kept import may_go, vanished
 from ralphy.text.plain_text import as_utf8
 
 

@@ -24,10 +24,10 @@ from ralphy.engine.verify.hollow_trees import NewNames, with_new_names
 from ralphy.engine.verify.parts import hunks_in
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.test_keys import Key
+from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
 from ralphy.testguard.substance import is_manifest
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
-from ralphy.testguard.written.red_first import RedFirst, compared, goes_along, with_tests_of
+from ralphy.testguard.test_keys import Key
 
 _MOST_UNPROVED = 2  # refusals of a story for want of a proof
 _MOST_NOTED = 20

@@ -25,9 +25,9 @@ from ralphy.git.objects import Entry
 from ralphy.pipeline.decision import ProveParts
 from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.parts import due, noted, parts_in_words
-from ralphy.testguard.kept.test_keys import Key
-from ralphy.testguard.spoil.hunks import Hunk, has_hunks, hunks_of
+from ralphy.testguard.hunks import Hunk, has_hunks, hunks_of
 from ralphy.testguard.substance import digest_of
+from ralphy.testguard.test_keys import Key
 from ralphy.text.json_coerce import mapping_of, number_of
 
 Ask = Callable[[str], "bool | None"]

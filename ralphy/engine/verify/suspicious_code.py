@@ -6,7 +6,7 @@ from ralphy.engine.verify.case import Case, Verdict
 from ralphy.git.commands import files_with
 from ralphy.testguard.findings import Finding, Kind, listed_names
 from ralphy.testguard.substance import is_manifest, is_test
-from ralphy.testguard.written.suspicions import Suspicion, suspicions
+from ralphy.testguard.suspicions import Suspicion, suspicions
 
 _MOST_CHANGED = 200  # files of a story
 # Files that may document a variable of the environment.

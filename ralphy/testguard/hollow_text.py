@@ -122,14 +122,14 @@ _OWNERS = _p(r"\bclass\s+(?P<name>[\w$]+)[^{;]*\{|^[ \t]*impl\b[^{;]*?(?P<of>\w+
 
 
 def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
-    """See `ralphy.testguard.spoil.hollow.hollow`; Go, Java and Rust return zeros, whatever it `says`."""
+    """See `ralphy.testguard.hollow.hollow`; Go, Java and Rust return zeros, whatever it `says`."""
     text, functions = _read(path, data, says=says)
     changes = [change for one in functions for change in one.emptied]
     return _written(path, text, changes) if changes else None
 
 
 def names_only_text(path: str, old: bytes | None, new: bytes, *, says: bool = True) -> Stubs | None:
-    """See `ralphy.testguard.spoil.hollow.names_only`. A function that was changed does nothing, either: its old body
+    """See `ralphy.testguard.hollow.names_only`. A function that was changed does nothing, either: its old body
     need not fit into the new code."""
     before, old_functions = _read(path, old or b"", says=says)
     text, functions = _read(path, new, says=says)

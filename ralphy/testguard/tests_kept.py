@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from ralphy.checks.listing import Listing
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.kept.test_keys import RAN, Key, last_part
+from ralphy.testguard.test_keys import RAN, Key, last_part
 
 Listings = Mapping[str, Listing]
 

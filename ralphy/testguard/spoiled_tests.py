@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ralphy.checks.listing import PASSED
-from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.test_files import FUNCTION, SCRIPT, Function, WrittenTest, heads, is_named_test, parsed
+from ralphy.testguard.test_keys import Key
 
 # A test passes if one of the assertions lets a falsehood pass.
 _PYTHON = """

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ralphy.checks.listing import FAILED, PASSED
-from ralphy.testguard.kept.test_keys import Key
 from ralphy.testguard.substance import is_manifest, is_test
 from ralphy.testguard.test_files import WrittenTest, tests_beside_code
+from ralphy.testguard.test_keys import Key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Hollow code: functions that keep their names and do nothing, to ask what a test asks for beyond a name.
 
-Python is read as a syntax tree, other languages as text (`ralphy.testguard.spoil.hollow_text`). The idea is that of
+Python is read as a syntax tree, other languages as text (`ralphy.testguard.hollow_text`). The idea is that of
 extreme mutation (Niedermayr, Juergens, Wagner, 2016): a method's whole body goes, not one operator.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from ralphy.testguard.spoil.hollow_text import Stubs, hollow_text, names_only_text
+from ralphy.testguard.hollow_text import Stubs, hollow_text, names_only_text
 from ralphy.testguard.test_files import FUNCTION, Function, last_name, parsed
 
 # What a hollow function returns: it equals nothing but itself, and whoever asks it for its truth fails. So a test that

@@ -1,1 +1,0 @@
-"""What a story itself wrote: its tests, and its code."""
