@@ -93,7 +93,21 @@ def test_the_names_of_a_report_are_those_of_pytest() -> None:
 
 
 def test_a_test_that_ran_in_one_of_two_checks_ran() -> None:
-    assert merged([Listing.of({"a": "skipped"}), listing("a")]).tests == {"a": "passed"}
+    for outcome, other in (("skipped", "passed"), ("xfailed", "passed"), ("skipped", "xfailed"), ("passed", "failed")):
+        for pair in ([outcome, other], [other, outcome]):
+            assert merged([Listing.of({"a": each}) for each in pair]).tests == {"a": other}
+
+
+def test_of_a_test_that_a_report_has_twice_the_failure_counts() -> None:
+    rows = [b'<testcase name="test_a" file="t.py">%s</testcase>' % inner for inner in (b"", b"<failure/>", b"")]
+    found = parse_junit(b"<testsuites><testsuite>" + b"".join(rows) + b"</testsuite></testsuites>")
+    assert found is not None and found.tests == {"t.py::test_a": "failed"}
+
+
+def test_a_module_and_a_class_stand_for_their_tests() -> None:
+    several = ["t/test_a.py::TestA::setUpClass", "t/test_a.py::setUpModule", "t/test_a.py::t.test_a", "t/a.py::a"]
+    assert [test for test in several if not Key.of(test).is_for_several] == []
+    assert not any(Key.of(test).is_for_several for test in ("t/test_a.py::TestA::test_b", "setUpClass", "adds"))
 
 
 def test_the_runner_may_stand_in_a_folder_of_the_repository() -> None:
