@@ -43,11 +43,10 @@ class _Hollow:
     __lt__ = __le__ = __gt__ = __ge__ = __ne__
     __hash__ = object.__hash__
 
-    def __bool__(self):
+    def __bool__(self, *_):
         raise AssertionError(f"{self._of[0]} does nothing")
 
-    def __contains__(self, item):
-        raise AssertionError(f"{self._of[0]} does nothing")
+    __contains__ = __bool__
 
     def __iter__(self):
         yield self[0]
@@ -76,8 +75,9 @@ def __getattr__(self, name):
 """
 _INIT = "def __init__(self, *_, **__):\n    pass"
 # Methods that Python itself calls to make a class or an object; without them there is nothing to be hollow.
-_KEPT = frozenset(("__new__", "__hash__", "__init_subclass__", "__class_getitem__", "__set_name__", "__get__",
-                   "__set__", "__setattr__", "__delattr__", "__getattribute__", "__prepare__", "__del__"))  # fmt: skip
+_NEEDED = frozenset(("__new__", "__hash__", "__init_subclass__", "__class_getitem__", "__set_name__", "__get__",
+                     "__set__", "__setattr__", "__delattr__", "__getattribute__", "__prepare__",
+                     "__del__"))  # fmt: skip
 _LEAVING = frozenset(("__exit__", "__aexit__"))
 # Bases that write a class's methods from its fields.
 _WRITERS = ("NamedTuple", "BaseModel")
@@ -169,20 +169,16 @@ class _Emptied(ast.NodeTransformer):
     def _before(self, name: str) -> ast.stmt | None:
         return self.was.get(f"{self.within}{name}") if self.was else None
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        return self._emptied(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
-        return self._emptied(node)
-
-    def _emptied(self, node: Function) -> ast.stmt:
+    def visit_FunctionDef(self, node: Function) -> ast.stmt:
         old = self._before(_names(node)[0])
         if isinstance(old, FUNCTION):
             node.body = old.body
-        elif node.name not in _KEPT:
+        elif node.name not in _NEEDED:
             self.functions.append(f"{self.within}{node.name}")
             node.body = [*node.body[: _is_text(node.body[0])], self._instead(node)]
         return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - ast's names
 
     def _instead(self, node: Function) -> ast.stmt:
         own = list(_own(node.body))
@@ -206,13 +202,7 @@ class _Emptied(ast.NodeTransformer):
             node.body += ast.parse(_ATTRIBUTES).body
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        return self._valued(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        return self._valued(node)
-
-    def _valued(self, node: _Assignment) -> ast.AST:
+    def visit_Assign(self, node: _Assignment) -> ast.AST:
         """The value that it had; a new one that is written out equals nothing, one that is called or named stays."""
         names, value = _names(node), node.value
         if self.was is None or not names:
@@ -225,6 +215,8 @@ class _Emptied(ast.NodeTransformer):
             self.functions.append(f"{self.within}{names[0]}")
         node.value = _blank(names[0]) if self.says else ast.Constant(None)
         return node
+
+    visit_AnnAssign = visit_Assign  # noqa: N815 - ast's names
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         if self.was is None:
