@@ -120,11 +120,9 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
     empty = Candidate(green, w.code_of(green), green, ())  # the lane was let go: nothing of the run is left
     candidate = candidate_from(w, lane, green, laid_out) if is_there else empty
     ran = Ran(name, result, Claim(), Outbox(w.feature.private / "outbox" / name), ())
-    saved_commit = w.history.saved_commit_of(name)
-    saved_commit = saved_commit if saved_commit and _is_part_of(w, candidate, w.objects.tree_of(saved_commit)) else ""
     verdict = Verdict(result.outcome, result.detail, result.detail, goes_on=True)
     settle(w, Attempt(story, int(run.get("attempt", 1)), prd, base, ran, candidate, verdict,
-                      was_cut_off=True, saved_commit=saved_commit))  # fmt: skip
+                      was_cut_off=True, saved_commit=w.history.saved_commit_of(name)))  # fmt: skip
 
 
 def _end_what_lives(w: Workspace) -> None:
@@ -134,13 +132,6 @@ def _end_what_lives(w: Workspace) -> None:
         w.say(f"{killed} processes of the last run were still alive; ended them")
     await_orphans(SCRIPT)
     w.checkout.close()  # Ctrl-C ends the readers of Git, too
-
-
-def _is_part_of(w: Workspace, candidate: Candidate, tree: str) -> bool:
-    """Is all that the candidate changes changed in the same way in a tree?"""
-    whole = {path: new for path, _, new in w.objects.changes(candidate.green, tree)}
-    there = w.objects.changes(candidate.green, candidate.tree)
-    return all(path in whole and whole[path] == new for path, _, new in there)
 
 
 def _note_end(w: Workspace, run: Entry, result: AgentResult, **more: Any) -> None:
