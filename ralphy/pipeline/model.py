@@ -330,7 +330,6 @@ class Session:
     `cut_short` why the open run is to be closed without counting, `times_cut` how often that was. `in_work` are the
     runs that go on now, `ended_at` is when the last one ended, on the steady clock. `parts` is what was found of the
     parts of landed stories and is not committed yet, `parts_s` how long a review waited for that.
-    `knows_what_is_asked`: which questions about tests have no answer was told.
     """
 
     runs: int = 0
@@ -355,7 +354,6 @@ class Session:
     ended_at: float = 0.0
     parts: Mapping[str, Document] = field(default_factory=dict)
     parts_s: float = 0.0
-    knows_what_is_asked: bool = False
 
     @property
     def stories_in_work(self) -> frozenset[str]:

@@ -6,7 +6,6 @@ Before any money is spent, they run once on broken code, which they must catch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.hooks import ask_before_work
@@ -63,9 +62,9 @@ def _require_ends(results: Sequence[CheckResult]) -> None:
 def tell_what_is_not_asked(w: Workspace, code: str) -> None:
     """Once in a night: where no check names its tests, some questions have no answer. Checks without tests are silent:
     the story brings them."""
-    if w.session.knows_what_is_asked:
+    if "unasked" in w.checkout.reported:
         return
-    w.session = replace(w.session, knows_what_is_asked=True)
+    w.checkout.reported.add("unasked")
     if w.config.verify.unproved != "reject" or not w.checks or without_tests(w, code):
         return
     if not any(listing.tests for listing in (known_tests(w, code) or {}).values()):
