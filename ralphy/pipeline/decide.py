@@ -23,7 +23,7 @@ from ralphy.pipeline.verification import unverified
 from ralphy.text.first_few import first_few
 
 # A draft that does not validate goes back to the step's agent this often.
-MENDS = 3
+_MOST_CORRECTIONS = 3
 
 # About twelve hours of back-off: longer than a night, then a person should know.
 _MOST_TROUBLES = 80
@@ -152,7 +152,7 @@ def _question(s: Snapshot, step: str) -> d.Decision | None:
 def _worn_out(s: Snapshot, past: StoryHistory, step: str) -> d.Halt | None:
     """A document's step that failed too often; one whose answer was asked for comes first."""
     again = f"To try again, run `ralphy redo {step} {s.feature}`"
-    if past.attempts > MENDS:
+    if past.attempts > _MOST_CORRECTIONS:
         return d.Halt(f"the {step} agent failed {past.attempts} times, last: {past.last_failure}. {again}",
                       ExitCode.STORIES_OPEN)  # fmt: skip
     dead = too_many_deaths(past, f"the {step} step")
