@@ -5,7 +5,6 @@ Each has a supervisor process of its own (`supervisor.py`), which holds the prog
 
 from __future__ import annotations
 
-import json
 import os
 import selectors
 import signal
@@ -102,7 +101,6 @@ class _SupervisedRun:
         self.returncode: int | None = None
         self.link, self._far_end = socket.socketpair()
         self._selector = selectors.DefaultSelector()
-        self._awake_at = 0.0
 
     def start(self) -> None:
         """Start the program. Raises NotStarted."""
@@ -110,9 +108,9 @@ class _SupervisedRun:
             raise NotStarted("an empty command cannot be started")
         self.supervisor = self._start_supervisor()
         self.link.settimeout(START_S)
-        request = [self.command.argv, self.command.cwd, dict(self.command.env)]
+        env = (os.fsencode(f"{name}={value}") for name, value in self.command.env.items())
         try:
-            self.link.sendall(json.dumps(request).encode() + b"\n")
+            self.link.sendall(b"\0".join(env) + b"\0\0")
         except OSError as error:
             raise SupervisorLost(error.strerror or "broken link") from error
         while not self.program:
@@ -129,9 +127,10 @@ class _SupervisedRun:
             try:
                 stdin = given.enter_context(sealed(command.stdin)) if command.stdin else subprocess.DEVNULL
                 at = given.enter_context(sealed(command.filter)) if command.filter else -1
+                words = (str(far_end), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
                 process = subprocess.Popen(
-                    (sys.executable, "-I", "-S", SCRIPT, str(far_end), str(os.getpid()), str(at), PACKAGES),
-                    env=env, cwd="/", start_new_session=True, bufsize=0, stdin=stdin, stdout=subprocess.PIPE,
+                    (sys.executable, "-I", "-S", SCRIPT, *words), env=env, cwd="/", start_new_session=True, bufsize=0,
+                    stdin=stdin, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE if len(self.sinks) > 1 else subprocess.STDOUT,
                     pass_fds=[far_end, *([at] if at >= 0 else [])],
                 )  # fmt: skip
@@ -213,18 +212,18 @@ class _SupervisedRun:
 
         The time in which Ralphy was stopped, or the machine slept, does not count.
         """
-        now = self._awake_at = time.monotonic()
-        due = now + within_s
-        while True:
-            self._listen(min(TICK_S, max(due - now, 0.0)))
-            if self.returncode is not None:
-                return None
+        before = time.monotonic()
+        due = before + within_s
+        while self.returncode is None:
+            self._listen(min(TICK_S, max(due - before, 0.0)))
             now = time.monotonic()
-            tick_s, self._awake_at = now - self._awake_at, now
+            tick_s, before = now - before, now
             due += tick_s if tick_s > ASLEEP_S else 0.0
-            reason = (should_stop(self._root) if should_stop else None) or ("deadline" if now >= due else None)
-            if reason:
-                return reason
+            if self.returncode is None:
+                reason = (should_stop(self._root) if should_stop else None) or ("deadline" if now >= due else None)
+                if reason:
+                    return reason
+        return None
 
     def _listen(self, timeout_s: float) -> None:
         for key, _ in self._selector.select(timeout_s):

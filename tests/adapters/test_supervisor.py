@@ -105,6 +105,21 @@ def test_the_exit_code_and_both_outputs_come_through(tmp_path: Path) -> None:
     assert run(command)[0].returncode == -signal.SIGPIPE
 
 
+def test_a_program_that_has_ended_before_ralphy_looks_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear = supervision._SupervisedRun._hear
+
+    def hear_late(run: supervision._SupervisedRun) -> None:
+        assert run.supervisor
+        run.supervisor.wait()
+        hear(run)
+
+    monkeypatch.setattr(supervision._SupervisedRun, "_hear", hear_late)
+    ended, out, _ = run(python("print('out'); raise SystemExit(3)", tmp_path))
+    assert (ended.returncode, ended.stopped, out) == (3, None, b"out\n")
+
+
 def test_the_child_is_a_clean_process(tmp_path: Path) -> None:
     """Own session, default signals, no core files, no foreign descriptors, exactly the environment given."""
     source = """
