@@ -144,15 +144,21 @@ def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
     return program_paths.find(program_paths.BWRAP, env, str(root or "")) if sys.platform == "linux" else None
 
 
-def why_not_found() -> tuple[str, str]:
-    """(why `find` finds no bubblewrap, what to do about it)."""
-    elsewhere = ("bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)")
-    return ("bubblewrap is not installed", INSTALL) if sys.platform == "linux" else elsewhere
-
-
-def bare_sandbox(program: str) -> Sandbox:
-    """The machine, read-only, with a process table of its own: if this does not work, no sandbox does."""
-    return Sandbox((program, *_HOLD, "--ro-bind", "/", "/", *own_devices()))
+def why_not(program: str | None) -> tuple[str, str]:
+    """(why no sandbox works here with the program from `find`, what to do about it); ("", "") if one works."""
+    if sys.platform != "linux":
+        return "bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)"
+    if program is None:
+        return "bubblewrap is not installed", INSTALL
+    bare = Sandbox((program, *_HOLD, "--ro-bind", "/", "/", *own_devices()))
+    try:
+        tried = run_inside(bare, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap cannot be started: {error}", INSTALL
+    if not tried.returncode:
+        return "", ""
+    lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"bubblewrap does not work here: {lines[-1][:300] if lines else f'exit {tried.returncode}'}", ALLOW
 
 
 def open_around(
@@ -226,15 +232,3 @@ def _starter(view: View) -> tuple[str, ...]:
     if view.proxy is None:
         return ()
     return (interpreter(), "-I", "-S", str(FORWARD), f"{_PROXY_AT}/proxy", _PROXY_PORT, "--")
-
-
-def why_not(sandbox: Sandbox) -> tuple[str, str]:
-    """(why a sandbox does not work here, what to do about it); ("", "") if it works."""
-    try:
-        tried = run_inside(sandbox, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap cannot be started: {error}", INSTALL
-    if not tried.returncode:
-        return "", ""
-    lines = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"bubblewrap does not work here: {lines[-1][:300] if lines else f'exit {tried.returncode}'}", ALLOW

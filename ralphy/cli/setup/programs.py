@@ -27,8 +27,8 @@ from ralphy.git.commands import NOBODY, head_of, identity_of, require_commit
 from ralphy.git.signing import format_of, require_signer, signs_commits
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.processes.program_paths import GH, GIT, find, lies_in, own_environment
-from ralphy.sandbox.bubblewrap import bare_sandbox, program_at, why_not, why_not_found
 from ralphy.sandbox.bubblewrap import find as find_bwrap
+from ralphy.sandbox.bubblewrap import program_at, why_not
 from ralphy.sandbox.syscall_filter import is_filtered
 from ralphy.scaffold.writer import apply, plan, stale_schemas, write_schemas
 from ralphy.text.rehearsed import FREE_TRY
@@ -201,7 +201,7 @@ def _open_sandbox(place: Place) -> DoctorFinding:
     if safety.sandbox == "none":
         return warn(f"safety.sandbox is none: {AS_YOU}", "set it to auto")
     program = find_bwrap(place.env, place.repository.root)
-    why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
+    why, fix = why_not(program)
     if not why:
         return DoctorFinding(f"{safety.level}: {program}{_unfiltered()}")
     return fail(why, fix) if safety.sandbox == "bwrap" else warn(f"{why}: {AS_YOU}", fix)

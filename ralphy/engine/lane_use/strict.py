@@ -15,7 +15,7 @@ from ralphy.engine.workspace.safety_level import expanded
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import FORWARD, View, bare_sandbox, find, interpreter, program_at, why_not, why_not_found
+from ralphy.sandbox.bubblewrap import FORWARD, View, find, interpreter, program_at, why_not
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
 
 SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
@@ -29,10 +29,10 @@ def missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
 def require_closed(w: Workspace) -> str:
     """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
     program = find(w.env, w.repository.root)
+    why, fix = why_not(program)
     if program is None:
-        raise missing([why_not_found(), *_no_key(w), *_switched_off(w)])
+        raise missing([(why, fix), *_no_key(w), *_switched_off(w)])
     lacking = [*_switched_off(w), *_no_key(w), *_own_place(w)]
-    why, fix = why_not(bare_sandbox(program))
     lacking += [(why, fix)] if why else [*_out_of_sight(w)]
     if lacking:
         raise missing(lacking)

@@ -10,7 +10,7 @@ from ralphy.documents.feature_folder import MARKERS, artifact_names
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
-from ralphy.sandbox.bubblewrap import bare_sandbox, find, why_not, why_not_found
+from ralphy.sandbox.bubblewrap import find, why_not
 
 MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
 SETTINGS = "settings"  # the folder in Git's own, beside Ralphy's state, of the settings that agents run with
@@ -42,7 +42,7 @@ def open_program(w: Workspace) -> tuple[str | None, str]:
     safety, program = w.config.safety, find(w.env, w.repository.root)
     if safety.sandbox == "none":
         return None, "safety.sandbox is none"
-    why, fix = why_not(bare_sandbox(program)) if program else why_not_found()
+    why, fix = why_not(program)
     if not why:
         return program, ""
     if safety.sandbox == "bwrap":
