@@ -1,1 +1,1 @@
-"""Programs: how they are found, started, limited, watched and ended with all their descendants."""
+"""Programs: looking them up, starting, limiting and ending them with all their descendants."""

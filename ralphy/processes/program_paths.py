@@ -1,4 +1,4 @@
-"""Ralphy's own programs (git, gh, bwrap, the agent): each found once, and never in the checkout.
+"""Ralphy's own programs (git, gh, bwrap, the agent): looked up once, and never in the checkout.
 
 An agent can put a `git` into a `.venv/bin` that is on PATH. Agents and checks keep the person's PATH; what Ralphy
 starts outside of the sandbox, and what that starts (ssh, a credential helper), is looked up along `own_path`.

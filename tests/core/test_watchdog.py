@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ralphy.agents.claude.loop_detection import output_key
 from ralphy.agents.claude.stream import Transcript, parse
-from ralphy.agents.claude.watchdog import Trigger, Warned, Watchdog
+from ralphy.agents.claude.watchdog import Trigger, Watchdog, WatchdogWarning
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.runs.running import thresholds_of
 from ralphy.pipeline.steps.pr import PR
@@ -36,7 +36,7 @@ class Run:
     slept: float = 500.0
     printed: int = 0
     transcript: Transcript = field(default_factory=Transcript)
-    warned: list[Warned] = field(default_factory=list)
+    warned: list[WatchdogWarning] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         limits = replace(thresholds_of(self.breaker, self.patience), tool_timeout_s=self.tool_timeout_s)
@@ -51,7 +51,7 @@ class Run:
     def says(self, event: dict[str, Any], size: int | None = None) -> None:
         self.printed += len(orjson.dumps(event)) if size is None else size
         self.transcript.feed(event, self.now)
-        self.dog.saw(event, self.transcript.answers, self.now)
+        self.dog.feed(event, self.transcript.answers, self.now)
         self.look()
 
     def look(self) -> None:

@@ -137,7 +137,7 @@ def heard(data: bytes, size: int) -> tuple[Transcript, list[dict[str, Any]]]:
             events.append(dict(event))
             shown = transcript.feed(event, 0.0)
             assert shown is None or (len(shown.text) <= 250 and (shown.text.isprintable() or not shown.text))
-            dog.saw(event, transcript.answers, 0.0)
+            dog.feed(event, transcript.answers, 0.0)
             dog.look(0.0, 0.0, len(data), transcript)
     return transcript, events
 

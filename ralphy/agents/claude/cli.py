@@ -191,7 +191,7 @@ class _Conversation:
         now = time.monotonic()
         activity = self.transcript.feed(event, now)
         if self.watchdog:
-            self.watchdog.saw(event, self.transcript.answers, now)
+            self.watchdog.feed(event, self.transcript.answers, now)
         if activity:
             self.on_activity(activity)
 

@@ -39,7 +39,7 @@ class Trigger(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class WatchdogWarning:
     """A warning: the trigger, its number of `most`, and what was observed. The last one stops the run."""
 
     trigger: Trigger
@@ -74,16 +74,16 @@ class Watchdog:
         self._idle_s = 0.0
         self._compacted_chars = -1
         self._counted = self._printed = 0
-        self._row = 0
+        self._repeats = 0
         self._error = self._error_text = self._error_subject = ""
         self._known: deque[str] = deque(maxlen=REMEMBERED)
 
-    def saw(self, event: Mapping[str, Any], answers: Sequence[tuple[ToolCall, Mapping[str, Any]]], now: float) -> None:
+    def feed(self, event: Mapping[str, Any], answers: Sequence[tuple[ToolCall, Mapping[str, Any]]], now: float) -> None:
         """Take an event with its answers of tools: mostly a sign of life, and perhaps of progress."""
         if self._is_sign_of_life(event):
             self._alive_at = now
         for call, block in answers:
-            self._answered(call, block)
+            self._take_answer(call, block)
 
     def _is_sign_of_life(self, event: Mapping[str, Any]) -> bool:
         """Is it more than a heartbeat? Newer versions of Claude Code print one every 30 s while a tool or a compaction
@@ -96,7 +96,7 @@ class Watchdog:
         before, self._compacted_chars = self._compacted_chars, count_of(event.get("compact_output_chars"))
         return self._compacted_chars > before
 
-    def look(self, now: float, boottime: float, printed: int, transcript: Transcript) -> Warned | None:
+    def look(self, now: float, boottime: float, printed: int, transcript: Transcript) -> WatchdogWarning | None:
         """The warning that is due, if any. `printed` is the number of bytes so far."""
         self._pass_time(now, boottime, transcript)
         self._printed = printed
@@ -107,7 +107,8 @@ class Watchdog:
             if level > self._levels[trigger]:
                 self._levels[trigger] += 1
                 self.warnings += 1
-                return Warned(trigger, self._levels[trigger], self.thresholds.warnings, self._seen(trigger, measured))
+                number, most = self._levels[trigger], self.thresholds.warnings
+                return WatchdogWarning(trigger, number, most, self._seen(trigger, measured))
             if not level:
                 self._levels[trigger] = 0
         return None
@@ -129,7 +130,7 @@ class Watchdog:
         elif transcript.started:  # before, its start-up has a time limit of its own
             announced_s = transcript.retry_s or 0.0
             yield Trigger.SILENCE, silent_s, limits.silence_s + announced_s
-        yield Trigger.REPEATED_ERROR, self._row, limits.repeated_errors
+        yield Trigger.REPEATED_ERROR, self._repeats, limits.repeated_errors
         yield Trigger.NO_PROGRESS, self._idle_s, limits.stagnation_s
         yield Trigger.OUTPUT, self._printed - self._counted, limits.output_bytes
 
@@ -151,12 +152,12 @@ class Watchdog:
             case Trigger.OUTPUT:
                 return f"{measured / 1000:.0f} kB printed without progress"
 
-    def _answered(self, call: ToolCall, block: Mapping[str, Any]) -> None:
+    def _take_answer(self, call: ToolCall, block: Mapping[str, Any]) -> None:
         output = result_text(block)
         if block.get("is_error") is True:
             self._note_error(call, output)
         elif call.subject == self._error_subject:
-            self._row = 0
+            self._repeats = 0
         key = call.written or output_key(output)
         if key not in self._known:
             self._idle_s, self._counted = 0.0, self._printed
@@ -165,7 +166,7 @@ class Watchdog:
     def _note_error(self, call: ToolCall, output: str) -> None:
         # An error without a message is the same one only for the same command.
         key = error_key(f"{output}\n{call.subject}" if _WORDLESS.fullmatch(output) else output)
-        self._row = self._row + 1 if key == self._error else 1
+        self._repeats = self._repeats + 1 if key == self._error else 1
         self._error, self._error_text, self._error_subject = key, last_line(output), call.subject
 
 
