@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from ralphy.errors import InvalidInput
-from ralphy.text.markdown import ITEM, outside_fences
+from ralphy.text.markdown import ITEM, heading, outside_fences
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINED = re.compile(r"^(\S.*)\n {0,3}=+[ \t]*$", re.M)  # the other way to write a title
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _OBJECTIVE = re.compile(
@@ -57,8 +56,8 @@ def _sections(text: str) -> list[tuple[int, int, str, list[str]]]:
     sections: list[tuple[int, int, str, list[str]]] = [(1, 0, "", [])]
     plain = _UNDERLINED.sub(r"# \1\n", _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), text))
     for number, line in outside_fences(plain.splitlines()):
-        if heading := _HEADING.fullmatch(line):
-            sections.append((number, len(heading[1]), (heading[2] or "").strip(), []))
+        if parts := heading(line):
+            sections.append((number, *parts, []))
         elif line.strip():
             sections[-1][3].append(line)
     return sections

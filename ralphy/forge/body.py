@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ralphy.errors import InvalidInput
-from ralphy.text.markdown import escape_markdown, fences
+from ralphy.text.markdown import escape_markdown, fences, heading
 from ralphy.text.plain_text import one_line, without_controls
 
 MAX_TITLE = 120
@@ -21,7 +21,6 @@ MAX_BODY = 60_000
 MAX_ROWS = 200
 MAX_NOTES = 50
 MAX_NOTE = 400
-MAX_LINE = 1_000
 CUT_NOTE = "\n\n*Cut: the text exceeds the limit of a pull request.*\n"
 
 _BREAK = "\u200b"
@@ -29,7 +28,6 @@ _BREAK = "\u200b"
 _MENTION = re.compile(r"(?<![A-Za-z0-9])(@|&#0*64;|&#x0*40;|&commat;)(?=[A-Za-z0-9&])", re.IGNORECASE)
 _REFERENCE = r"(?:[\w.-]+/[\w.-]+)?(?:#|GH-|https?://)"
 _CLOSING = re.compile(rf"\b([cfr])((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?)\b(?=[\s:*_(\[]+{_REFERENCE}))", re.IGNORECASE)
-_HEADING = re.compile(r" {0,3}#[ \t]+(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
 _HTML_BLOCK = re.compile(r"^ {0,3}<[A-Za-z/!?]", re.MULTILINE)
 
 
@@ -137,14 +135,19 @@ def _without_comments(text: str) -> str:
 
 def _title_line(lines: Sequence[str]) -> int:
     marked = enumerate(fences(lines, in_lists=False))
-    headings = (at for at, (line, mark) in marked if not mark and _HEADING.match(line[:MAX_LINE]))
+    titles = (at for at, (line, mark) in marked if not mark and _is_title(line))
     written = (at for at, line in enumerate(lines) if line.strip())
-    return next(headings, next(written, 0))
+    return next(titles, next(written, 0))
+
+
+def _is_title(line: str) -> bool:
+    parts = heading(line)
+    return parts is not None and parts[0] == 1
 
 
 def _bare(line: str) -> str:
-    match = _HEADING.match(line[:MAX_LINE])
-    return (match["title"] if match else line.strip().lstrip("#")).strip(" \t*_")
+    _, title = heading(line) or (0, line.strip().lstrip("#"))
+    return title.strip(" \t*_")
 
 
 def _short(text: str, size: int) -> str:

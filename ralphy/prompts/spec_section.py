@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ralphy.text.markdown import outside_fences
+from ralphy.text.markdown import heading, outside_fences
 
 _LINE_END = re.compile(r"\r+\n")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 
 
 def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) -> str:
@@ -20,25 +19,26 @@ def pick_spec_section(spec: str, story_id: str, parent_spec: str | None = None) 
     lines = _LINE_END.sub("\n", spec).split("\n")
     headings = list(_headings(lines))
     anchor = _slug((parent_spec or "").partition("#")[2])
-    heading = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
-    heading = heading or (_naming(headings, story_id) if story_id else None)
-    if heading is None:
+    named = next((h for h, slug in zip(headings, _anchors(headings), strict=True) if anchor and slug == anchor), None)
+    named = named or (_naming(headings, story_id) if story_id else None)
+    if named is None:
         return ""
-    end = next((at for at, level, _ in headings if at > heading[0] and level <= heading[1]), len(lines))
-    return "\n".join(lines[heading[0] : end]).strip("\n")
+    start, level_of_section, _ = named
+    end = next((at for at, level, _ in headings if at > start and level <= level_of_section), len(lines))
+    return "\n".join(lines[start:end]).strip("\n")
 
 
 def _naming(headings: Sequence[tuple[int, int, str]], story_id: str) -> tuple[int, int, str] | None:
     """The first heading that has an id."""
-    named = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE) if headings else None
-    return next((heading for heading in headings if named and named.search(heading[2])), None)
+    pattern = re.compile(rf"(?<![\w-]){re.escape(story_id)}(?![\w-])", re.IGNORECASE)
+    return next((named for named in headings if pattern.search(named[2])), None)
 
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """(line index, level, title) of every heading outside code fences."""
     for number, line in outside_fences(lines):
-        if heading := _HEADING.match(line):
-            yield number - 1, len(heading[1]), heading[2]
+        if parts := heading(line):
+            yield number - 1, *parts
 
 
 def _slug(title: str) -> str:

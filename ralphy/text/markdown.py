@@ -1,4 +1,4 @@
-"""Markdown: code fences, the items of lists, front matter, and text that Markdown shows unchanged."""
+"""Markdown: code fences, headings, the items of lists, front matter, and text that Markdown shows unchanged."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _FENCE_OUTSIDE_LISTS = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_MOST_OF_A_HEADING = 1000  # characters
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n((?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 # What would begin emphasis, a link, HTML, an entity or the next cell of a table.
 _SPECIAL = re.compile(r"[\\*\[<|]|&(?=#?\w+;)")
@@ -42,6 +44,12 @@ def _mark(match: re.Match[str] | None, opened: str) -> str:
 def outside_fences(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """(number, line) of the lines that are not in a code fence."""
     return ((number, line) for number, (line, mark) in enumerate(fences(lines), 1) if not mark)
+
+
+def heading(line: str) -> tuple[int, str] | None:
+    """(level, title) of a heading that begins with `#`; None for any other line. A long title is cut."""
+    match = _HEADING.fullmatch(line[:_MOST_OF_A_HEADING])
+    return (len(match[1]), (match[2] or "").strip()) if match else None
 
 
 def split_front_matter(text: str) -> tuple[str, str] | None:
