@@ -120,7 +120,7 @@ def _open(w: Workspace, s: Snapshot, target: Remote) -> PullRequest | None:
     forge = GitHub(target, w.repository.env)
     why_not = forge.available()
     if why_not:
-        if not target.slug or "not on PATH" in why_not:
+        if not target.slug or not forge.has_program:
             w.say(f"no pull request was opened: {why_not}. The branch is pushed, the text is in PR.md")
             return None
         raise EnvironmentProblem(f"the branch is pushed, the pull request is not open yet: {why_not}",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
+from ralphy.processes import program_paths
 from ralphy.processes.bounded import run_bounded
 from ralphy.text.plain_text import one_line
 
@@ -29,6 +30,7 @@ _QUIET = {
 _TOKENS = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 _LOGIN_IN_URL = re.compile(r"://[^/\s]+@")
 _MAX_LINE = 400
+GH_IS_MISSING = "gh (the GitHub CLI) is not on PATH"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,17 @@ def call(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout_s: f
             f"{argv[0]} cannot be started: {error.strerror}", where=str(cwd), hint=f"put {argv[0]} on PATH"
         ) from None
     return CallResult(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def call_gh(*args: str, env: Mapping[str, str], timeout_s: float, stdin: str = "") -> CallResult:
+    """Run gh; EnvironmentProblem if it is not on PATH.
+
+    It runs in the root folder: no file of a checkout that an agent wrote to can name another repository.
+    """
+    program = program_paths.find("gh", env)
+    if program is None:
+        raise EnvironmentProblem(GH_IS_MISSING, hint="ralphy doctor")
+    return call((program, *args), cwd=Path("/"), env=env, timeout_s=timeout_s, stdin=stdin)
 
 
 def redacted_line(text: str, env: Mapping[str, str]) -> str:

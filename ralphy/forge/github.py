@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ralphy.errors import Conflict, EnvironmentProblem, RalphyError
 from ralphy.forge.body import PullRequestText
-from ralphy.forge.call import CallResult, call, redacted_line
+from ralphy.forge.call import GH_IS_MISSING, CallResult, call_gh, redacted_line
 from ralphy.forge.push import Remote
 from ralphy.processes import program_paths
 
@@ -77,12 +76,17 @@ class GitHub:
     env: Mapping[str, str]
     timeout_s: float = 60.0
 
+    @property
+    def has_program(self) -> bool:
+        """Is gh on PATH?"""
+        return program_paths.find("gh", self.env) is not None
+
     def available(self) -> str | None:
         """Why pull requests cannot be opened, in a sentence; None when they can."""
         if not self.remote.slug:
             return f"{self.remote.name} is not on GitHub: {redacted_line(self.remote.url, self.env)}"
-        if program_paths.find("gh", self.env) is None:
-            return "gh (the GitHub CLI) is not on PATH"
+        if not self.has_program:
+            return GH_IS_MISSING
         # Not `auth status`, which calls a token invalid when the forge fails for a moment.
         answer = self._gh("api", "/", "--silent", "--hostname", self.remote.host)
         if answer.returncode == 0:
@@ -189,9 +193,7 @@ class GitHub:
         return (f"the pull request exists, but gh reports: {message}",)
 
     def _gh(self, *args: str, stdin: str = "") -> CallResult:
-        # In the root folder: no file of a checkout that an agent wrote to can name another repository.
-        program = program_paths.find("gh", self.env) or "gh"
-        return call((program, *args), cwd=Path("/"), env=self.env, timeout_s=self.timeout_s, stdin=stdin)
+        return call_gh(*args, env=self.env, timeout_s=self.timeout_s, stdin=stdin)
 
     def _no_answer(self) -> str:
         return f"no answer within {self.timeout_s:g} s"

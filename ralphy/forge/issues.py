@@ -6,13 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote
 
 from ralphy.errors import EnvironmentProblem, InvalidInput, NotFound
 from ralphy.exchange.issues import Issue
-from ralphy.forge.call import call, redacted_line
-from ralphy.processes import program_paths
+from ralphy.forge.call import call_gh, redacted_line
 
 _SOURCE = re.compile(r"github:([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)(?:#(\d{1,9}))?")
 _PAGE, _MOST_PAGES = 100, 30
@@ -56,10 +54,7 @@ def read_issues(source: IssueSource, label: str, env: Mapping[str, str]) -> tupl
 
 def _asked(source: IssueSource, path: str, env: Mapping[str, str]) -> tuple[list[Issue], bool]:
     """(issues, is it a full page?) of one answer, without the pull requests in it."""
-    program = program_paths.find("gh", env)
-    if program is None:
-        raise EnvironmentProblem("gh (the GitHub CLI) is not on PATH", hint="ralphy doctor")
-    answer = call((program, "api", path), cwd=Path("/"), env=env, timeout_s=_TIMEOUT_S)
+    answer = call_gh("api", path, env=env, timeout_s=_TIMEOUT_S)
     if "HTTP 404" in answer.err:
         what = f"{source.slug} has no issue {source.number}" if source.number else f"there is no {source.slug}"
         raise NotFound(what, hint="gh auth status")
