@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 _ESCAPES = re.compile(r"\x9b[0-?]*[ -/]*[@-~]|\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-# C0 but for tab and line feed, C1, lone surrogates, and what turns or hides text.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\ud800-\udfff\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# C0 but for tab and line feed, C1, lone surrogates, and what turns or hides text. Emoji and some scripts need joiners,
+# U+200C and U+200D, which stay.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\ud800-\udfff\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def one_line(text: str) -> str:

@@ -39,6 +39,7 @@ def evidence(number: int = 1, title: str = "Log in", **changes: object) -> Story
         ("**Bold words**\r\nrest\r\n", "Bold words", "rest"),
         ("## Second level\nrest", "Second level", "rest"),
         ("# Red\x1b[31m \u202etitle\x00\nx", "Red title", "x"),
+        ("# \U0001f469\u200d\U0001f4bb at work\nx", "\U0001f469\u200d\U0001f4bb at work", "x"),
         ("# Fixes #12 for @anna\nx", f"F{GAP}ixes #12 for @{GAP}anna", "x"),
     ],
 )
