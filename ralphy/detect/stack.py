@@ -52,15 +52,15 @@ def detect(root: Path, *, prefer: str = "") -> StackReport:
     files, and raises for none of them.
     """
     tree = look(root)
-    report = _of(tree, prefer)
+    report = _detected(tree, prefer)
     return report if _has_test(report.checks) and _has_manifest(tree) else _with_projects(tree, report)
 
 
-def _of(tree: ProjectFiles, prefer: str = "", manager: str = "") -> StackReport:
-    """The stack of one folder; `manager` is the package manager of the repository around it."""
-    candidates = [candidate for row in LANGUAGES if (candidate := _weigh(tree, row, prefer, manager))]
+def _detected(tree: ProjectFiles, prefer: str = "", outer_manager: str = "") -> StackReport:
+    """The stack of one folder; `outer_manager` is the package manager of the repository around it."""
+    candidates = [candidate for row in LANGUAGES if (candidate := _candidate(tree, row, prefer, outer_manager))]
     candidates.sort(key=lambda candidate: candidate.strength, reverse=True)
-    first = candidates[0].report if candidates else StackReport("", None, None, (), (_nothing(),))
+    first = candidates[0].report if candidates else StackReport("", None, None, (), (_nothing_known(),))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in candidates[1:])
     return _with_targets(tree, replace(first, evidence=first.evidence + others))
 
@@ -83,11 +83,13 @@ def _with_projects(tree: ProjectFiles, root: StackReport) -> StackReport:
     checks: list[Check] = []
     evidence: list[str] = []
     for folder, project in projects[:_MOST_PROJECTS]:
-        checks += [_moved(check, folder, (*root.checks, *checks)) for check in project.checks if check.name not in own]
+        checks += [
+            _in_its_folder(check, folder, (*root.checks, *checks)) for check in project.checks if check.name not in own
+        ]
         evidence += [f"in {folder}/: {line}" for line in project.evidence if line.partition(":")[0] not in own]
     if len(projects) > _MOST_PROJECTS:
         evidence.append(f"more than {_MOST_PROJECTS} folders have projects: only the first are looked at")
-    setup = root.setup or next((_in(folder, one.setup) for folder, one in projects if one.setup), "")
+    setup = root.setup or next((_in_folder(folder, one.setup) for folder, one in projects if one.setup), "")
     is_root_theirs = not root.checks or any(project.language == root.language for _, project in projects)
     if not _has_manifest(tree) and is_root_theirs:  # the root has only the sources of the projects
         return replace(projects[0][1], checks=tuple(checks), evidence=tuple(evidence), setup=setup)
@@ -113,7 +115,7 @@ def _projects(tree: ProjectFiles, manager: str) -> Iterator[tuple[str, StackRepo
 def _project(tree: ProjectFiles, folder: str, manager: str) -> StackReport:
     """The stack of a folder with a manifest; an empty report without one."""
     inner = look(tree.root / folder)
-    return _of(inner, manager=manager) if _has_manifest(inner) else StackReport("", None, None, (), ())
+    return _detected(inner, outer_manager=manager) if _has_manifest(inner) else StackReport("", None, None, (), ())
 
 
 def _is_workspace(tree: ProjectFiles) -> bool:
@@ -125,26 +127,26 @@ def _has_manifest(tree: ProjectFiles) -> bool:
     return any(tree.has(marker) for row in LANGUAGES for marker in row.markers) or any(_targets(tree, ("test",)))
 
 
-def _moved(check: Check, folder: str, others: Sequence[Check]) -> Check:
+def _in_its_folder(check: Check, folder: str, others: Sequence[Check]) -> Check:
     """The check in its folder, with a unique name."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{folder}-{check.name}")[-_MOST_OF_A_NAME:].strip("-_")
     while any(name == other.name for other in others):
         name += "-2"
-    return replace(check, name=name, run=_in(folder, check.run))
+    return replace(check, name=name, run=_in_folder(folder, check.run))
 
 
-def _in(folder: str, command: str) -> str:
+def _in_folder(folder: str, command: str) -> str:
     return f"env -C {shlex.quote(folder)} {command}"
 
 
-def _weigh(tree: ProjectFiles, row: Language, prefer: str, around: str) -> _Candidate | None:
+def _candidate(tree: ProjectFiles, row: Language, prefer: str, outer_manager: str) -> _Candidate | None:
     marker = next((marker for marker in row.markers if tree.has(marker)), "")
     sources = sum(name.endswith(row.sources) for name in tree.names) if row.sources else 0
     if not marker and not sources:
         return None
     facts = gather(tree, row)
     found_by = marker or f"{sources} files {'/'.join(row.sources)}"
-    report = _report(tree, row, facts, _manager(row, facts, tree, around), found_by)
+    report = _report(tree, row, facts, _manager(row, facts, tree, outer_manager), found_by)
     is_preferred = bool(prefer) and prefer.lower() in (row.name, report.language)
     strength = (is_preferred, bool(marker), _has_test(report.checks), sources)
     return _Candidate(report, strength, found_by)
@@ -164,7 +166,7 @@ def _report(tree: ProjectFiles, row: Language, facts: Facts, manager: Manager | 
         reason = first(command.when) if command.check not in checks else ""
         if reason:
             checks[command.check] = Check(command.check, command.run.format_map(words))
-            reasons.append(f"{command.check}: {checks[command.check].run} ({_because(reason)})")
+            reasons.append(f"{command.check}: {checks[command.check].run} ({_evidence(reason)})")
     reasons += [f"package manager: {manager.name}"] if manager else []
     reasons += [f"framework: {framework}"] if framework else []
     reasons += [] if _has_test(tuple(checks.values())) else [f"{_NO_TEST} {language}"]
@@ -178,12 +180,12 @@ def _report(tree: ProjectFiles, row: Language, facts: Facts, manager: Manager | 
     )
 
 
-def _manager(row: Language, facts: Facts, tree: ProjectFiles, around: str) -> Manager | None:
-    """The manager that the manifest names, else the first with a lock file, else that of the repository `around`."""
+def _manager(row: Language, facts: Facts, tree: ProjectFiles, outer_manager: str) -> Manager | None:
+    """The manager that the manifest names, else the first with a lock file, else the `outer_manager`."""
     named = (one for one in row.managers if one.name == facts.manager)
     present = (one for one in row.managers if any(_holds(condition, tree, facts) for condition in one.when))
     left = (one for one in present if one.when != ALWAYS)
-    outer = (one for one in row.managers if one.name == around)
+    outer = (one for one in row.managers if one.name == outer_manager)
     usual = (one for one in row.managers if one.when == ALWAYS)
     return next(chain(named, left, outer, usual), None)
 
@@ -202,7 +204,7 @@ def _holds(condition: str, tree: ProjectFiles, facts: Facts) -> bool:
             return what in (known | {"script": facts.scripts.keys(), "ends": facts.ends})[kind]
 
 
-def _because(condition: str) -> str:
+def _evidence(condition: str) -> str:
     kind, _, what = condition.partition(":")
     match kind:
         case "dep":
@@ -243,7 +245,7 @@ def _targets(tree: ProjectFiles, names: tuple[str, ...]) -> Iterator[tuple[str, 
                 yield run.format(target=name), f"{file} has a target {name}"
 
 
-def _nothing() -> str:
+def _nothing_known() -> str:
     markers = dict.fromkeys(row.markers[0] for row in LANGUAGES if row.markers)
     runners = (files[-1] if files[-1][0] != "." else files[0] for files, _, _ in TASK_RUNNERS)
     return f"no known project; looked for {', '.join((*markers, *runners))}"

@@ -39,8 +39,8 @@ def plan_of(issues: Iterable[Issue], slug: str) -> ImportPlan:
         named = [int(one) for refs in _DEPENDS.findall(body) for one in re.findall(r"\d+", refs)]
         after = [f"GH-{one}" for one in dict.fromkeys(named) if one != issue.number]
         place = f"{slug}#{issue.number}"
-        plan.add(story(f"GH-{issue.number}", issue.title, done=issue.is_closed, description=about(body),
-                       acceptanceCriteria=list(criteria_in(body)), priority=priority, dependsOn=after,
+        plan.add(story(f"GH-{issue.number}", issue.title, done=issue.is_closed, description=_without_boxes(body),
+                       acceptanceCriteria=list(_criteria_in(body)), priority=priority, dependsOn=after,
                        notes=place), place)  # fmt: skip
     plan.drop_unknown_dependencies("which is not among these issues")
     return plan
@@ -76,14 +76,14 @@ def _take(plan: ImportPlan, row: StoryRow) -> None:
     plan.leave_out_fields(raw, _FIELDS, row.place)
     asked = text_of(raw.get("acceptance_criteria"))
     body = text_of(raw.get("description"))
-    plan.add(story(story_id, title, done=state == "done", description=about(body), priority=row.rank(2) + 1,
+    plan.add(story(story_id, title, done=state == "done", description=_without_boxes(body), priority=row.rank(2) + 1,
                    acceptanceCriteria=[*(line.strip().lstrip("-*+ ") for line in asked.splitlines() if line.strip()),
-                                       *criteria_in(body)],
+                                       *_criteria_in(body)],
                    notes="\n\n".join(text for part in ("design", "notes") if (text := text_of(raw.get(part)))),
                    dependsOn=list(dict.fromkeys(filter(None, after)))), row.place)  # fmt: skip
 
 
-def criteria_in(body: str) -> Iterator[str]:
+def _criteria_in(body: str) -> Iterator[str]:
     """The checkboxes of an issue; without any, the list of a section with a heading such as "Acceptance criteria"."""
     boxes = [box[3] for _, line in plain_lines(body) if (box := BOX.fullmatch(line))]
     if boxes:
@@ -94,6 +94,6 @@ def criteria_in(body: str) -> Iterator[str]:
             yield from (item[3] for line in text.splitlines() if (item := ITEM.fullmatch(line.rstrip())))
 
 
-def about(body: str) -> str:
+def _without_boxes(body: str) -> str:
     """The body without comments and checkboxes, which are criteria."""
     return "\n".join(line for line in _COMMENT.sub("", body).split("\n") if not BOX.fullmatch(line)).strip()

@@ -35,7 +35,7 @@ class ImportPlan:
     left_out: list[str] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     more: dict[str, Any] = field(default_factory=dict)
-    unread: dict[tuple[str, str], int] = field(default_factory=dict)
+    _unread: dict[tuple[str, str], int] = field(default_factory=dict)
     _ranges: list[tuple[str, int, int]] = field(default_factory=list)
 
     def add(self, new: Story, place: str) -> None:
@@ -58,7 +58,7 @@ class ImportPlan:
         """Note the fields of an object that are not `known`, by the file that has them."""
         for name in row.keys() - set(known):
             key = (where.rpartition(":")[0] or where, str(name))
-            self.unread[key] = self.unread.get(key, 0) + 1
+            self._unread[key] = self._unread.get(key, 0) + 1
 
     def list_left_out(self) -> None:
         """Append the noted lines and fields to what is left out."""
@@ -66,7 +66,7 @@ class ImportPlan:
             count = last - first + 1
             at, lines = (f"{path}:{first}", "1 line") if count == 1 else (f"{path}:{first}-{last}", f"{count} lines")
             self.left_out.append(f"{at}: {lines} of text")
-        for (path, name), count in sorted(self.unread.items()):
+        for (path, name), count in sorted(self._unread.items()):
             self.left_out.append(f"{path}: field {name}" + (f" of {count} tasks" if count > 1 else ""))
 
     def drop_unknown_dependencies(self, why: str) -> None:
