@@ -152,7 +152,7 @@ class Lane:
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)  # a person may have removed it
         write_note(self.home / "lane.json", note, durable=False)
 
-    def kept_for(self) -> str:
+    def holds_work_of(self) -> str:
         """The feature whose work is in the lane and was not taken over; "" if there is none."""
         note = read_note(self.home / "lane.json", 1 << 16)
         return str(note.get("feature") or "") if note.get("kept") else ""

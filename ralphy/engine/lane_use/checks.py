@@ -39,11 +39,11 @@ _AGAIN_S = (5.0, 15.0, 45.0)  # how long is waited before a check that was kille
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check said: `exit` is its code (negative: a signal; None: it was not started, or `stopped`).
+    """How a check ended: `exit` is its code (negative: a signal; None: it was not started, or was `stopped`).
 
-    `stopped` is "start", or why it was ended before its end ("deadline"). `listing` is what its runner told of the
-    tests, None if it told nothing; `error` is the first error that it printed, with file and line. `excused` failed in
-    it and does not count: it is flaky, or fails without the change.
+    `stopped` is "start", or why Ralphy ended it ("deadline"). `listing` are the tests that its runner reported, None
+    without a report; `error` is the first error that it printed, with file and line. `excused` are tests that failed
+    and do not count: they are flaky, or fail without the change.
     """
 
     name: str
@@ -65,17 +65,17 @@ class CheckResult:
 
     @property
     def killed_by(self) -> int:
-        """The signal by which somebody ended it, or the kernel for want of memory; 0 if it came to its own end."""
+        """The signal by which somebody ended it, or the kernel for lack of memory; 0 if it ended by itself."""
         return abs(self.exit or 0) % 128 if self.exit in _KILLED and not self.why else 0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What failed, as people know it: the tests, or the check itself when it names none."""
+        """What failed: the tests, or the check itself if it names none."""
         return self.failing or (self.name,)
 
     @property
     def blamed(self) -> list[str]:
-        """What failed and counts."""
+        """What failed without being excused."""
         return [] if self.is_green else [name for name in self.names if name not in self.excused]
 
     def failure(self) -> str:
@@ -84,24 +84,24 @@ class CheckResult:
         return f"{self.sentence()}{names}" + (f"; first error: {self.error}" if self.error else "")
 
     @property
-    def said(self) -> str:
+    def outcome(self) -> str:
         killed = f"was killed (signal {self.killed_by})" if self.killed_by else ""
         red = self.why or killed or f"exit {self.exit}"
         return "passed" if self.is_green else "no tests found" if self.is_empty else red
 
     def sentence(self) -> str:
-        return f"{self.name}: {self.said}" if self.is_empty else f"{self.name} {self.said} ({self.seconds:.1f} s)"
+        return f"{self.name}: {self.outcome}" if self.is_empty else f"{self.name} {self.outcome} ({self.seconds:.1f} s)"
 
     def event(self, purpose: Purpose) -> CheckRan:
-        return CheckRan(check=self.name, purpose=purpose, passed=self.is_green, said=self.said,
+        return CheckRan(check=self.name, purpose=purpose, passed=self.is_green, said=self.outcome,
                         seconds=round(self.seconds, 2), failing=self.failing,
                         first_error="" if self.is_empty else self.error)  # fmt: skip
 
 
 def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool) -> list[CheckResult]:
-    """Run them in order; with `until_red`, the first red one is the last. `run` names the run in their environment.
+    """Run all checks in order; with `until_red`, up to the first red one. `run` names the run in their environment.
 
-    Raises DiskFull when one is red and the disk is full: what it says then is worth nothing.
+    DiskFull if a check is red and the disk is full: its result means nothing then.
     """
     results = []
     env = check_environment(w, run or purpose)
@@ -119,8 +119,8 @@ def run_checks(w: Workspace, purpose: Purpose, *, run: str = "", until_red: bool
 
 
 def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[CheckResult]:
-    """What checks say of a candidate. One that was killed from outside says nothing: it is asked again after a while,
-    a few times, for there may be more memory then; one that is killed each time is red."""
+    """The results of `ask`. If a check was killed from outside, ask again after a while, a few times: there may be more
+    memory then. A check that is killed each time is red."""
     for wait_s in _AGAIN_S:
         results = ask()
         killed = next((result for result in results if result.killed_by), None)
@@ -134,7 +134,7 @@ def unless_killed(w: Workspace, ask: Callable[[], list[CheckResult]]) -> list[Ch
 def run_check(
     w: Workspace, check: Check, words: Sequence[str], env: Mapping[str, str], reports: Reports
 ) -> CheckResult:
-    """Run a check by these words in the clean lane, and take in what its runner reported of the tests."""
+    """Run a check by these words in the clean lane, and read what its runner reported of the tests."""
     result = _run(w, clean_lane(w), "checks", check, words, reports.environment(env, check.name), reports.folder)
     if is_refused(result.exit, result.output):
         result = _run(w, clean_lane(w), "checks", check, words, env, reports.folder)
@@ -156,7 +156,7 @@ def _run(
         why = f"could not be started: {error.what}"
         return CheckResult(check.name, None, 0.0, str(error), why=why, stopped="start")
     text = output.decode("utf-8", "replace")
-    if end.stopped == "disk":  # as with an agent: there may be room again, and what it says now is worth nothing
+    if end.stopped == "disk":  # as with an agent: there may be space later, and the result means nothing now
         raise DiskFull(over[0], where=str(w.repository.root), hint="free some space")
     if end.stopped:
         why = over[0] if over else f"took more than {check.timeout_s:g} s"
@@ -170,12 +170,12 @@ def _run(
 
 
 def run_as_agent(w: Workspace, check: Check, env: Mapping[str, str], lane: Lane | None = None) -> CheckResult:
-    """Run a command that is not a check of the settings (`setup`, the hook) like one, but inside the agent's walls."""
+    """Run `setup` or the hook like a check, but inside the walls of an agent."""
     return replace(_run(w, lane or clean_lane(w), "agent", check, argv(check), env), run=check.run)
 
 
 def checked(result: CheckResult) -> dict[str, Any]:
-    """A check's row in a story's evidence; what it printed is in the story's document."""
+    """A check's row in a story's evidence; its output is in the story's document."""
     return {"name": result.name, "run": result.run[:200], "exit": result.exit, "seconds": round(result.seconds, 2)}
 
 
@@ -186,9 +186,10 @@ def run_limits(w: Workspace) -> RunLimits:
 
 
 def _keeps_limits(w: Workspace, over: list[str]) -> ShouldStop:
-    """Asks whether the processes of a check keep to its limits; `over` gets the sentence if they do not."""
+    """A function that gives why a check's processes must be stopped, None if they need not be; `over` gets the
+    sentence about the limit."""
     limits = run_limits(w)
-    if limits.lack_of_disk():  # before it began: that is not the check's doing
+    if limits.lack_of_disk():  # before the check began
         limits.min_free_mb = 0
 
     def why_stop(root: int) -> str | None:
@@ -201,12 +202,12 @@ def _keeps_limits(w: Workspace, over: list[str]) -> ShouldStop:
 
 
 def argv(check: Check) -> tuple[str, ...]:
-    """The words of a check's command; no shell has a part in it."""
+    """The words of a check's command; no shell reads it."""
     return tuple(shlex.split(check.run))
 
 
 def failed(results: Sequence[CheckResult], known_red: frozenset[str], spared: frozenset[str]) -> list[CheckResult]:
-    """The results that speak against a tree: red beyond the tests that were known, or empty and not among `spared`."""
+    """The results that count against a tree: red with other tests than `known_red`, or empty and not in `spared`."""
     return [
         r for r in results
         if r.blamed and not (r.is_empty and r.name in spared)

@@ -1,7 +1,7 @@
-"""The repository's own pre-commit hook, run as the first of the checks, on the candidate as a commit would have it.
+"""The repository's own pre-commit hook, run before the checks, on the candidate as a commit would have it.
 
-It sees an index of its own that holds the candidate, without control files. What it changes becomes the candidate:
-formatters do so, and then often end with an error; so a hook that changed something is asked once more.
+It sees an index that holds the candidate, without control files. What it changes becomes part of the candidate.
+Formatters change files and then often end with an error, so a hook that changed something runs once more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HOOK = "hook run --ignore-missing pre-commit"
 
 @dataclass(frozen=True, slots=True)
 class Hooked:
-    """The candidate as the hook left it, and what the hook said; no result where there is none to run."""
+    """The candidate as the hook left it, and the hook's result; no result without a hook."""
 
     candidate: Candidate
     results: Sequence[CheckResult] = ()
@@ -33,18 +33,18 @@ class Hooked:
 
 
 def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
-    """Run the hook on a candidate; nothing happens without one."""
+    """Run the hook on a candidate, if there is one."""
     hook = hook_of(w)
     if hook is None:
         return Hooked(candidate)
     own = f"{os.path.relpath(hook.parent, w.repository.root)}/"
     warnings = ["the pre-commit hook itself was changed"] if any(p.startswith(own) for p in candidate.files) else []
-    result = _said(w, candidate.tree)
+    result = _result_on(w, candidate.tree)
     after = taken_from(w, clean_lane(w), candidate)
     if after.tree != candidate.tree and not after.refused:
         w.say(f"the {NAME} hook changed files: they are part of what is checked")
         if not result.is_green:
-            result = _said(w, after.tree)
+            result = _result_on(w, after.tree)
             last = taken_from(w, clean_lane(w), after)
             if last.tree != after.tree:
                 result = CheckResult(NAME, 1, result.seconds, result.output, why="changes files each time it runs")
@@ -54,19 +54,19 @@ def run_hook(w: Workspace, candidate: Candidate) -> Hooked:
 
 
 def ask_before_work(w: Workspace, head: str) -> list[CheckResult]:
-    """What the hook says of the code as it is, for the baseline; what it changes goes with the lane's next tree."""
+    """The hook's result on the code as it is, for the baseline; what it changes is discarded."""
     if hook_of(w) is None:
         return []
-    result = _ask(w, w.objects.tree_of(head))
+    result = _run_on(w, w.objects.tree_of(head))
     w.emit(result.event("hook"))
     return [result]
 
 
-def _said(w: Workspace, tree: str) -> CheckResult:
-    return unless_killed(w, lambda: [_ask(w, tree)])[0]
+def _result_on(w: Workspace, tree: str) -> CheckResult:
+    return unless_killed(w, lambda: [_run_on(w, tree)])[0]
 
 
-def _ask(w: Workspace, tree: str) -> CheckResult:
+def _run_on(w: Workspace, tree: str) -> CheckResult:
     """Run the hook in the clean lane, whose index holds what was laid out there."""
     lay_out_clean(w, tree)
     env = {**check_environment(w, f"hook-{tree[:12]}"), "GIT_EDITOR": ":"}
@@ -74,7 +74,7 @@ def _ask(w: Workspace, tree: str) -> CheckResult:
 
 
 def _where(w: Workspace) -> str:
-    """The option that tells git in the lane where the person's hooks are: in the tree, or bound to where git looks."""
+    """The option that tells Git in the lane where the person's hooks are: in the tree, or bound to where Git looks."""
     folder, lane = w.checkout.hooks_folder, clean_lane(w)
     if folder.is_relative_to(w.repository.root) and not folder.is_relative_to(w.repository.common_dir):
         return f"-c core.hooksPath={shlex.quote(str(folder.relative_to(w.repository.root)))} "

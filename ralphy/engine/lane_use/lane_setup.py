@@ -1,6 +1,6 @@
-"""The project's `setup` in a lane: once, and again when its command, a manifest or a lock file has changed.
+"""The project's `setup` in a lane: it runs once, and again when its command, a manifest or a lock file has changed.
 
-What it made and Git ignores stays in the lane from tree to tree, as dependencies that were brought do. Caches do not.
+What it made and Git ignores stays in the lane from tree to tree, as brought dependencies do. Caches do not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DONE = "setup-done"
 
 
 def set_up(w: Workspace, lane: Lane, tree: str) -> None:
-    """Run `setup` in a lane where `tree` is laid out, if it has to, and note what it made. EnvironmentProblem if it
+    """Run `setup` in a lane where `tree` is laid out, if necessary, and note what it made. EnvironmentProblem if it
     fails."""
     if is_set_up(w, lane, tree):
         return
@@ -46,7 +46,7 @@ def set_up(w: Workspace, lane: Lane, tree: str) -> None:
 
 
 def is_set_up(w: Workspace, lane: Lane, tree: str) -> bool:
-    """Is there nothing to set up, or is it done for just these manifests?"""
+    """Has `setup` run for these manifests, or is there none?"""
     if not w.config.setup:
         return True
     noted = _noted(lane)
@@ -54,18 +54,18 @@ def is_set_up(w: Workspace, lane: Lane, tree: str) -> bool:
 
 
 def _wanted_for(w: Workspace, tree: str) -> str:
-    """A digest of the command, and of the files that say what is installed."""
+    """A digest of the command and of the manifests and lock files."""
     manifests = sorted((path, entry.oid) for path, entry in files_of(w, tree) if is_manifest(path))
     return hashlib.sha256(repr((w.config.setup, manifests)).encode()).hexdigest()
 
 
 def forget_set_up(lane: Lane) -> None:
-    """Have `setup` run again: what it worked on is not what it was."""
+    """Have `setup` run again."""
     (lane.home / _DONE).unlink(missing_ok=True)
 
 
 def made_by_setup(w: Workspace, lane: Lane, tree: str) -> tuple[str, ...]:
-    """The paths in a lane that `setup` made, without those that a tree holds itself."""
+    """The paths in a lane that `setup` made, without those that the tree holds itself."""
     made = _noted(lane)["made"] if w.config.setup else ()
     return tuple(path.rstrip("/") for path in made if w.objects.at(tree, path.rstrip("/")) is None)
 
@@ -76,13 +76,13 @@ def _noted(lane: Lane) -> Mapping[str, Any]:
 
 
 def _new(w: Workspace, lane: Lane, tree: str, folder: str) -> Iterator[str]:
-    """What is in the lane and not in the tree, as a whole where a folder is new; caches and logs left out."""
+    """The topmost paths in the lane that are not in the tree, without caches and logs; a folder ends with a slash."""
     tracked = w.objects.entries(tree)
-    for found in sorted(children(lane.tree, lane.tree / folder), key=lambda found: found.name):
-        path, entry = f"{folder}{found.name}", tracked.get(found.name)
+    for child in sorted(children(lane.tree, lane.tree / folder), key=lambda child: child.name):
+        path, entry = f"{folder}{child.name}", tracked.get(child.name)
         if entry is None and path != ".git":
-            row = f"{path}/" if found.is_folder else path
+            row = f"{path}/" if child.is_folder else path
             if not is_leftover(lane.tree, row):
                 yield row
-        elif entry is not None and entry.mode == TREE and found.is_folder:
+        elif entry is not None and entry.mode == TREE and child.is_folder:
             yield from _new(w, lane, entry.oid, f"{path}/")

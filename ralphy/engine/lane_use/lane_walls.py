@@ -1,4 +1,4 @@
-"""What stands around agents and checks in their lanes, and a look at what lies outside of them."""
+"""The sandbox around agents and checks in their lanes, and what changes outside of a lane during a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None) -> Sandbox | None:
-    """What stands around `checks` or an `agent`, which may write its `outbox`, in a lane; None without bubblewrap."""
+    """The sandbox around `checks` or an `agent` in a lane, which may write its `outbox`; None without bubblewrap."""
     if w.config.safety.level == STRICT:
         networked = whose == "agent" or w.config.safety.checks_network
         box = lanes_of(w).sandbox(view_of(w, run_settings(w, lane), networked=networked))
@@ -46,8 +46,8 @@ def sandbox_of(w: Workspace, lane: Lane, whose: str, outbox: Path | None = None)
 
 
 def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
-    """What the open sandbox shows of the machine; the agent's own folder with the login and the lane's sessions is an
-    agent's alone."""
+    """What the open sandbox shows of the machine. Only an agent sees the login and the lane's sessions in its own
+    folder."""
     safety, folder = w.config.safety, preset_of(w.config.agent.preset).folder
     if folder is None:
         own = None
@@ -63,7 +63,7 @@ def _machine(w: Workspace, caches: Path, whose: str) -> Machine:
 
 
 def _programs(w: Workspace) -> Iterator[Path]:
-    """The programs of commands that lie below /tmp, where the sandbox has its own folder, with what lies beside."""
+    """Programs of commands below /tmp, where the sandbox has a folder of its own, with the files beside them."""
     checks = (word for check in w.checks for word in shlex.split(check.run))
     for word in (*w.config.agent.command, *checks):
         if is_temporary(program := Path(word)) and program.is_file():
@@ -71,22 +71,22 @@ def _programs(w: Workspace) -> Iterator[Path]:
 
 
 def login_file(w: Workspace) -> Path | None:
-    """The agent's login that is shown in the open sandbox; None where it has none in a file."""
+    """The agent's login file that the open sandbox shows; None if the agent keeps it in no file."""
     folder = preset_of(w.config.agent.preset).folder
     return folder.path(w.env) / folder.login if folder and w.config.safety.level != STRICT else None
 
 
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
-    """The settings of runs; for what Ralphy runs itself, the person's hooks, and dependencies: the checkout's, or the
-    lane's own, where `setup` installs them."""
+    """For agents the settings of runs; for checks the dependencies, of the checkout or, with `setup`, of the lane; in
+    the clean lane the person's hooks."""
     settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
-    found = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
+    binds = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
     if whose == "checks":
         source = lane.tree if w.config.setup else w.repository.root
         bound = [(source / name, lane.at / name) for name in lane.dependencies if _is_folder(source / name)]
-        found += [Bind(source, at) for source, at in bound]
-        found += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
-    return [*found, Bind(hooks, lane.at / ".git" / "hooks")] if lane.is_clean and hooks.is_dir() else found
+        binds += [Bind(source, at) for source, at in bound]
+        binds += [Bind(at, at, is_scratch=True) for at in scratch(bound)]
+    return [*binds, Bind(hooks, lane.at / ".git" / "hooks")] if lane.is_clean and hooks.is_dir() else binds
 
 
 def _is_folder(path: Path) -> bool:
@@ -94,22 +94,22 @@ def _is_folder(path: Path) -> bool:
 
 
 def run_settings(w: Workspace, lane: Lane) -> str:
-    """The file of the settings that a lane's agent runs with, readable in there; "" where there are none."""
+    """The settings file that a lane's agent runs with, readable in its sandbox; "" for none."""
     settings = preset_of(w.config.agent.preset).settings
     if w.config.safety.level == MINIMAL or settings is None:
         return ""
     # Without a sandbox the checkout can be reached at its own path. The outbox lies in the folder of the feature.
-    kept = [at for top in dict.fromkeys((lane.at, w.repository.root)) for at in (
+    denied = [at for top in dict.fromkeys((lane.at, w.repository.root)) for at in (
         top / ".git", top / ".ralphy", *(top / w.feature.path / name for name in control_names())
     )]  # fmt: skip
-    return str(settings.write(w.repository.checkout_dir / SETTINGS, f"{w.feature.name}-{lane.name}", kept))
+    return str(settings.write(w.repository.checkout_dir / SETTINGS, f"{w.feature.name}-{lane.name}", denied))
 
 
 @dataclass(slots=True)
 class Outside:
-    """Refs, configuration, hooks and documents before a run in a lane. Without a sandbox an agent can walk out of its
-    lane: what changed meanwhile is said and flagged. Markers and edits of the feature's documents are set aside; the
-    rest is not put back, for a person may have done it."""
+    """Refs, configuration, hooks and documents before a run in a lane. Without a sandbox an agent can leave its lane:
+    what changed during the run is reported and flagged. Markers and edits of the feature's documents are set aside; the
+    rest stays as it is, for a person may have changed it."""
 
     is_closed: bool
     before: Mapping[str, object] = field(default_factory=dict)
@@ -117,15 +117,15 @@ class Outside:
 
     @classmethod
     def take(cls, w: Workspace, lane: Lane) -> Outside:
-        return cls(True) if lane.is_mounted else cls(False, _seen(w), note_edits(w))
+        return cls(True) if lane.is_mounted else cls(False, _state(w), note_edits(w))
 
     def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(markers and documents that were set aside, what else changed outside of the lane during the run)."""
         if self.is_closed:
             return (), ()
-        aside, now = set_markers_aside(w), _seen(w)
-        seen = {**self.before, **{ref: to for ref, to in w.checkout.refs.moved.items() if now.get(ref) == to}}
-        changed = sorted(name for name in {*seen, *now} if seen.get(name) != now.get(name))
+        aside, now = set_markers_aside(w), _state(w)
+        before = {**self.before, **{ref: to for ref, to in w.checkout.refs.moved.items() if now.get(ref) == to}}
+        changed = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         if aside:
             w.say(f"{', '.join(aside)}: made while an agent ran without a sandbox; set aside", WAITING)
         aside += set_edits_aside(w, self.edits)
@@ -136,7 +136,7 @@ class Outside:
         return tuple(aside), tuple(changed)
 
 
-def _seen(w: Workspace) -> dict[str, object]:
+def _state(w: Workspace) -> dict[str, object]:
     common = w.repository.common_dir
     refs: dict[str, object] = {**refs_of(w.repository)}
     files = [common / "config", common / "info" / "exclude", common / "info" / "attributes", *_hooks(common)]
@@ -148,16 +148,16 @@ def _other_features(w: Workspace) -> dict[str, object]:
     """The documents and markers of the checkout's other features: an agent may have approved one."""
     top = w.repository.root / w.config.project.features_dir
     own = os.path.relpath(w.feature.folder, top)
-    private = (f"{found.name}/.ralphy" for found in children(w.repository.root, top))
+    private = (f"{entry.name}/.ralphy" for entry in children(w.repository.root, top))
     return {
-        f"{w.config.project.features_dir}/{found.path}": (found.stat.st_ino, found.stat.st_size, found.stat.st_ctime_ns)
-        for found in walk(top, frozenset((own, *private)))
-        if not found.is_folder
+        f"{w.config.project.features_dir}/{entry.path}": (entry.stat.st_ino, entry.stat.st_size, entry.stat.st_ctime_ns)
+        for entry in walk(top, frozenset((own, *private)))
+        if not entry.is_folder
     }
 
 
 def _settings(w: Workspace) -> list[Path]:
-    """The person's settings of Git and of Ralphy, and what is noted of those that were accepted."""
+    """The person's settings of Git and of Ralphy, and the record of the settings that they trust."""
     config = config_folder(w.env)
     of_git = config / "git" / "config" if config else None
     files = (Path(w.env.get("HOME", "/"), ".gitconfig"), of_git, user_file(w.env), record_path(w.env))

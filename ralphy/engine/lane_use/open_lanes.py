@@ -1,6 +1,6 @@
-"""The lanes of a workspace: opened once for a repository, with the walls that its level asks for.
+"""The lanes of a workspace: opened once for a repository, with the walls that its safety level requires.
 
-What is asked for and not to be had ends the run (fail closed). What is merely wished for is said once.
+A wall that is required and not possible ends the run (fail closed); one that is only preferred is reported once.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ralphy.engine.lane_use.strict import SYSTEM, missing, require_closed, view_of
+from ralphy.engine.lane_use.strict import missing, require_closed, view_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
 from ralphy.engine.workspace.safety_level import AS_YOU, MINIMAL, STRICT, open_program, own_place
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.lanes_folder import lanes_folder
-from ralphy.lanes.pool import Pool
+from ralphy.lanes.pool import SYSTEM, Pool
 from ralphy.pipeline.acceptance import SEALED
 from ralphy.sandbox.bubblewrap import Sandbox, program_at, run_inside
 
@@ -32,9 +32,12 @@ _ANSWER_S = 10.0
 
 
 def lanes_of(w: Workspace) -> Pool:
-    """Where agents and checks work, opened once. EnvironmentProblem where the walls that are asked for cannot stand."""
+    """Where agents and checks work, opened once. EnvironmentProblem if the walls that are required are not possible."""
     if w.checkout.lanes is None:
-        w.checkout.lanes = _opened(w)
+        program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
+        control = (w.config.project.features_dir,)
+        w.checkout.lanes = Pool(w.repository, folder, program, w.config.safety.level, control=control,
+                                objects=w.objects)  # fmt: skip
     return w.checkout.lanes
 
 
@@ -43,27 +46,21 @@ def clean_lane(w: Workspace) -> Lane:
     return lanes_of(w).clean()
 
 
-def _opened(w: Workspace) -> Pool:
-    program, folder = bubblewrap_for(w), lanes_folder(w.repository, w.config.lanes, w.env)
-    features = w.config.project.features_dir
-    return Pool(w.repository, folder, program, w.config.safety.level, control=(features,), objects=w.objects)
-
-
 def agent_lane(w: Workspace) -> Lane:
-    """The lane of the workspace's next agent: the first in which nobody works, and that holds no work of another
-    feature's dead run."""
+    """The lane of the workspace's next agent: the first in which no agent works, and that holds no work of a dead run
+    of another feature."""
     in_use = {run.get("lane") for run in w.history.open_runs}
     for slot in range(1, _MOST_LANES + 1):
         if str(slot) in in_use:
             continue
         lane = lanes_of(w).agent(slot)
-        if lane.kept_for() in ("", w.feature.name):
+        if lane.holds_work_of() in ("", w.feature.name):
             return lane
     raise EnvironmentProblem(f"all {_MOST_LANES} lanes hold work that was cut off", hint="ralphy loop; ralphy lanes")
 
 
 def bubblewrap_for(w: Workspace) -> str | None:
-    """Where bubblewrap is, if this level wants it and it works here; None for no sandbox, which is said."""
+    """Where bubblewrap is, if this level uses it and it works here; None for no sandbox. Either is reported."""
     level = w.config.safety.level
     if level == MINIMAL:
         _require_unsealed(w)
@@ -88,52 +85,51 @@ def require_agent_starts(w: Workspace) -> None:
         for part in ("tree", "git"):
             (home / part).mkdir()
         closed = lanes_of(w).sandbox(view_of(w, networked=True))
-        if closed and (lacking := list(_no_start(w, closed.around(home)))):
-            raise missing(lacking)
+        if closed and (problem := _why_not_started(w, closed.around(home))):
+            raise missing([problem])
 
 
-def _no_start(w: Workspace, agent: Sandbox) -> Iterator[tuple[str, str]]:
-    """Does the agent start in there at all?"""
+def _why_not_started(w: Workspace, agent: Sandbox) -> tuple[str, str] | None:
+    """(why the agent does not start in its sandbox, what to do); None if it starts."""
     program = w.config.agent.command[0]
     env = agent_environment(w, "strict")
     words = agent_command(w)
     at = program_at(words[0], w.repository.root, env)
     if at is None:
-        yield f"{program} is not on PATH", "install it, or set agent.command"
-        return
+        return f"{program} is not on PATH", "install it, or set agent.command"
     try:
         tried = run_inside(agent, (*words, "--version"), env, timeout_s=_ANSWER_S)
     except subprocess.TimeoutExpired:
-        yield f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
-        return
-    if tried.returncode:
-        said = tried.stderr.decode("utf-8", "replace").strip()[-300:]
-        yield f"{program} does not start in the sandbox: {said}", _needs(at, env)
+        return f"{program} does not answer in the sandbox within {_ANSWER_S:.0f} s", f"try: {program} --version"
+    if not tried.returncode:
+        return None
+    stderr = tried.stderr.decode("utf-8", "replace").strip()[-300:]
+    return f"{program} does not start in the sandbox: {stderr}", _how_to_show(at, env)
 
 
-def _needs(program: Path, env: Mapping[str, str]) -> str:
-    """What to do about a program that does not start: name the interpreter of a script, if the sandbox hides it."""
+def _how_to_show(program: Path, env: Mapping[str, str]) -> str:
+    """What to do about a program that does not start: show the interpreter of a script, if the sandbox hides it."""
     with program.open("rb") as file:
         line = os.fsdecode(file.readline(512))
     words = line.removeprefix("#!").split() if line.startswith("#!") else []
     name = words[1] if len(words) > 1 and Path(words[0]).name == "env" else "".join(words[:1])
-    found = shutil.which(name, path=env.get("PATH"))
-    if not found or any(Path(found).is_relative_to(folder) for folder in SYSTEM):
+    interpreter = shutil.which(name, path=env.get("PATH"))
+    if not interpreter or any(Path(interpreter).is_relative_to(folder) for folder in SYSTEM):
         return "name the folders that it needs in safety.ro_paths"
-    folder = Path(found).parent
+    folder = Path(interpreter).parent
     folder = folder.parent if folder.name == "bin" else folder
-    return f"it is a script for {found}: add {folder}, and what else it needs, to safety.ro_paths"
+    return f"it is a script for {interpreter}: add {folder}, and what else it needs, to safety.ro_paths"
 
 
 def _require_unsealed(w: Workspace) -> None:
-    """Without a sandbox nothing is sealed."""
+    """EnvironmentProblem for sealed acceptance tests: without a sandbox the agent can read them."""
     if w.config.acceptance.tests == SEALED:
         raise EnvironmentProblem("acceptance.tests: sealed is not possible without a sandbox",
                                  hint="install bubblewrap, or set acceptance.tests: visible")  # fmt: skip
 
 
 def say_once(w: Workspace, sentence: str, tone: Tone = "") -> None:
-    """Say it, unless it was said before for any feature of the checkout."""
+    """Print a sentence, unless it was printed before for any feature of the checkout."""
     if sentence not in w.checkout.reported:
         w.checkout.reported.add(sentence)
         w.say(sentence, tone)

@@ -1,4 +1,4 @@
-"""The level `strict`: a closed sandbox, and everything that it takes, looked for before the first agent."""
+"""The level `strict`: a closed sandbox, and everything that it requires, checked before the first agent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from ralphy.engine.workspace.environment import agent_command
 from ralphy.engine.workspace.safety_level import expanded
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import EnvironmentProblem
+from ralphy.lanes.pool import SYSTEM
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import FORWARD, View, find, interpreter, program_at, why_not
 from ralphy.sandbox.proxy import AllowProxy, Host, host_of
-
-SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 
 
 def missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
@@ -27,7 +26,7 @@ def missing(lacking: Sequence[tuple[str, str]]) -> EnvironmentProblem:
 
 
 def require_closed(w: Workspace) -> str:
-    """Where bubblewrap is. EnvironmentProblem names all that is missing for a closed sandbox around a lane."""
+    """Where bubblewrap is. EnvironmentProblem names everything that a closed sandbox lacks."""
     program = find(w.env, w.repository.root)
     why, fix = why_not(program)
     if program is None:
@@ -40,22 +39,22 @@ def require_closed(w: Workspace) -> str:
 
 
 def view_of(w: Workspace, settings: str = "", *, networked: bool) -> View:
-    """What a closed sandbox around a lane shows; `settings` is the file of the agent's own in there, "" for none."""
+    """What a closed sandbox around a lane shows; `settings` is the agent's settings file, "" for none."""
     safety = w.config.safety
     own = [Path(sys.base_prefix), Path(interpreter()).parent, FORWARD.parent]
     readable = [*own, *expanded(w, safety.ro_paths)]
     links = []
-    if found := _agent_program(w):
-        real = found.resolve()
+    if program := _agent_program(w):
+        real = program.resolve()
         readable.append(_installation(real))
-        if found != real and not any(found.is_relative_to(folder) for folder in (*readable, w.repository.root)):
-            links.append((found, real))
+        if program != real and not any(program.is_relative_to(folder) for folder in (*readable, w.repository.root)):
+            links.append((program, real))
     proxy = _proxy(w).folder if networked else None
-    seen = [path for path in readable if not any(path.is_relative_to(system) for system in SYSTEM)]
+    visible = [path for path in readable if not any(path.is_relative_to(system) for system in SYSTEM)]
     links = [link for link in links if not any(link[0].is_relative_to(system) for system in SYSTEM)]
     own_settings = _preset(w).settings
-    shown = (Path(settings), own_settings.settings_at) if settings and own_settings else None
-    return View(tuple(dict.fromkeys(seen)), expanded(w, safety.writable), tuple(links), shown, proxy)
+    agent_settings = (Path(settings), own_settings.settings_at) if settings and own_settings else None
+    return View(tuple(dict.fromkeys(visible)), expanded(w, safety.writable), tuple(links), agent_settings, proxy)
 
 
 def _preset(w: Workspace) -> Preset:
@@ -67,7 +66,7 @@ def _agent_program(w: Workspace) -> Path | None:
 
 
 def _installation(real: Path) -> Path:
-    """The folder that a program needs: of an npm package all packages beside it, else the program alone."""
+    """The folder that a program needs: for an npm package the packages beside it, else the program itself."""
     modules = [folder for folder in real.parents if folder.name == "node_modules"]
     return modules[-1] if modules else real
 
@@ -98,7 +97,7 @@ def _switched_off(w: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
-    """A Ralphy that agents can edit is outside of the sandbox at its next start."""
+    """A Ralphy that agents can edit would run their code outside of the sandbox at its next start."""
     for place in installed_in(str(w.repository.root))[:1]:
         yield f"Ralphy itself runs from {place}, which agents can change", OUTSIDE
     for place in python_path_in(str(w.repository.root), w.env)[:1]:
@@ -106,7 +105,7 @@ def _own_place(w: Workspace) -> Iterator[tuple[str, str]]:
 
 
 def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
-    """The login of a person stays outside: an agent that could read it could use it elsewhere."""
+    """The person's login stays outside: an agent that could read it could use it elsewhere."""
     own = _preset(w)
     is_own = Path(w.config.agent.command[0]).name == own.command[0]
     if is_own and own.keys and not any(w.env.get(name) for name in own.keys):
@@ -115,9 +114,9 @@ def _no_key(w: Workspace) -> Iterator[tuple[str, str]]:
 
 def _out_of_sight(w: Workspace) -> Iterator[tuple[str, str]]:
     """Programs of the checks that the sandbox does not show."""
-    shown = (*SYSTEM, w.repository.root, Path(sys.base_prefix),
+    visible = (*SYSTEM, w.repository.root, Path(sys.base_prefix),
              *expanded(w, w.config.safety.ro_paths), *expanded(w, w.config.safety.writable))  # fmt: skip
     for check in w.checks:
-        found = program_at(shlex.split(check.run)[0], w.repository.root, w.env)
-        if found and not any(found.is_relative_to(folder) for folder in shown):
-            yield f"the check {check.name} needs {found}", f"safety.ro_paths: [{found.parent.parent}]"
+        program = program_at(shlex.split(check.run)[0], w.repository.root, w.env)
+        if program and not any(program.is_relative_to(folder) for folder in visible):
+            yield f"the check {check.name} needs {program}", f"safety.ro_paths: [{program.parent.parent}]"

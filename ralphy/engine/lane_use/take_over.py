@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candidate:
-    """What a lane holds, as a candidate; `laid_out` is the tree that was put there, `green` the last green one.
+    """The code in a lane as a candidate; `laid_out` is the tree that was put there, `green` the last green one.
 
-    A lane that was removed or damaged since then holds nothing: the candidate is `green` itself, and refused.
+    If the lane was removed or damaged since then, the candidate is `green` itself, and refused.
     """
     try:
         taken = _taken(w, lane, laid_out)
@@ -32,9 +32,8 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
         w.say(f"what the run changed in lane {lane.name} is lost: {problem.what}", BAD)
         refused = f"the lane was removed or damaged during the run: {problem.what}"
         return Candidate(green, w.code_of(green), green, (), refused=refused)
-    changes = {path: new for path, _, new in w.objects.changes(green, taken.tree)}
-    code = {path: new for path, new in changes.items() if _is_code(w, path)}
-    tree = taken.tree if code == changes else w.objects.graft(green, code)
+    changes = w.objects.changes(green, taken.tree)
+    tree = w.objects.graft(green, {path: new for path, _, new in changes if _is_code(w, path)})
     files = tuple(path for path, _, _ in w.objects.changes(green, tree))
     pointers = [f"{as_utf8(path)} is a pointer of Git LFS to content that nobody has: write the file itself"
                 for path in lane.missing_lfs_content(green, tree)]  # fmt: skip
@@ -46,7 +45,7 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
 
 
 def _taken(w: Workspace, lane: Lane, laid_out: str) -> Taken:
-    """What the lane holds. If Git was killed, it is asked once more."""
+    """The tree in the lane. If Git was killed, it runs once more."""
     with suppress(LaneProblem):
         return lane.take_over(laid_out, _limits(w))
     return lane.take_over(laid_out, _limits(w))
@@ -59,7 +58,7 @@ def _limits(w: Workspace) -> TakeLimits:
 
 
 def taken_from(w: Workspace, lane: Lane, candidate: Candidate) -> Candidate:
-    """The candidate as a hook has changed it in the lane where it was laid out."""
+    """The candidate as a hook has changed it in its lane."""
     after = candidate_from(w, lane, candidate.green, candidate.tree)
     return replace(after, tampered=candidate.tampered, stands=candidate.stands)
 
@@ -69,7 +68,7 @@ def _is_code(w: Workspace, path: str) -> bool:
 
 
 def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
-    """Why a link or a repository in the tree may not be committed; "" if all may."""
+    """Why a link or a submodule in the tree may not be committed; "" if all may."""
     for path, old, new in w.objects.changes(green, tree):
         if new and new.mode in ("120000", GITLINK):
             why = why_unsafe(path, new.mode, (w.objects.read(new.oid) or b"") if new.mode == "120000" else b"")
@@ -84,9 +83,9 @@ def _why_unsafe(w: Workspace, green: str, tree: str) -> str:
 class Candidate:
     """`tree` is the whole tree with the control files of `green`; `code` its id without the feature folder.
 
-    `files` are the changed code files, as git names them. `tampered` names control files that had been changed,
-    `refused` why it may not be committed at all; `stands` names
-    refs that moved during the run, perhaps by the agent.
+    `files` are the changed code files, as Git names them. `tampered` are control files that the agent had changed,
+    `refused` is why it may not be committed at all; `stands` are refs and files outside that changed during the run,
+    perhaps by the agent.
     """
 
     tree: str
@@ -99,7 +98,7 @@ class Candidate:
 
 
 def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
-    """The changed files with their bytes, one at a time."""
+    """The changed files with their contents, one at a time."""
     for path, old, new in w.objects.changes(green, tree):
         before = w.objects.read(old.oid) if old and old.mode != GITLINK else None
         after = w.objects.read(new.oid) if new and new.mode != GITLINK else None
@@ -109,7 +108,7 @@ def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
 
 
 def candidate_of(w: Workspace, commit: str) -> Candidate:
-    """The commit's code on the tree of its parent, as the agent handed it in."""
+    """A commit's code as a candidate on top of the tree of its parent."""
     green = w.objects.tree_of(f"{commit}^")
     rows = w.objects.changes(green, w.objects.tree_of(commit))
     files = {path: now for path, _, now in rows if not is_control(w, path)}
@@ -118,7 +117,7 @@ def candidate_of(w: Workspace, commit: str) -> Candidate:
 
 
 def committed(w: Workspace, base: str, head: str) -> Candidate:
-    """The code that was committed since `base`, as a candidate; the limits of a lane hold for it, too."""
+    """The code committed since `base` as a candidate, within the limits of a lane."""
     green, limits = w.objects.tree_of(base), _limits(w)
     files: dict[str, Entry | None] = {}
     refused, added = list[str](), list[str]()

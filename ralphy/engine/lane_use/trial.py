@@ -1,4 +1,4 @@
-"""A check on a tree that is made for a question: laid out in the clean lane, run there, committed nowhere."""
+"""A check on a tree that is made to answer a question: it runs in the clean lane, and the tree is never committed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.pipeline.events import Purpose
 
 _MOST_SECONDS = 300.0
-_PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code comes to no end
-# What was asked by a run that people are told of when it takes too long.
-_ASKED: dict[Purpose, str] = {
+_PATIENCE, _LEAST_S = 5.0, 10.0  # a check that takes so many times as long as on the whole code does not end
+# The questions that stay open, and are reported, when a check takes too long.
+_QUESTIONS: dict[Purpose, str] = {
     "old_tests": "whether the old versions of edited tests pass",
     "red_first": "whether its tests notice that code is missing",
     "probe": "whether failures are heard",
@@ -30,14 +30,14 @@ _ASKED: dict[Purpose, str] = {
 
 
 def words_for(w: Workspace, check: Check, files: Sequence[str]) -> list[str] | None:
-    """The words of a check that run these files of tests alone; None if its runner cannot be asked that way."""
+    """The words of a check that run only these test files; None if its runner cannot do that."""
     at = clean_lane(w).tree
     return narrowed(argv(check), files, lambda word: (at / word).exists()) if files else None
 
 
 def patience_s(check: Check, result: CheckResult) -> float:
-    """How long to wait for a check where code is missing, in seconds: a loop there may come to no end. `result` is the
-    check's on the whole code."""
+    """How long to wait for a check on incomplete code, in seconds: a loop there may not end. `result` is the check's on
+    the whole code."""
     return min(check.timeout_s, _MOST_SECONDS, _LEAST_S + _PATIENCE * result.seconds)
 
 
@@ -45,8 +45,8 @@ def try_tree(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose,
     over: Mapping[str, bytes] = MappingProxyType({}),
 ) -> CheckResult | None:  # fmt: skip
-    """What these words of a check tell about a tree, with files laid over it that are in no tree; None if they cannot
-    be run there, or took too long."""
+    """The result of a check, run by these words on a tree with the files `over` laid over it; None if it could not
+    start, or took too long."""
     result = tried(w, tree, check, words, purpose, min(check.timeout_s, _MOST_SECONDS), over=over)
     return None if result and result.stopped else result
 
@@ -55,7 +55,7 @@ def tried(
     w: Workspace, tree: str, check: Check, words: Sequence[str], purpose: Purpose, most_s: float,
     over: Mapping[str, bytes] = MappingProxyType({}),
 ) -> CheckResult | None:  # fmt: skip
-    """The same, within so many seconds; also of what was stopped."""
+    """As `try_tree`, within `most_s` seconds; a check that was stopped at that time has a result, too."""
     with Reports(w.repository.token) as reports:
         try:
             lay_out_clean(w, tree)
@@ -63,19 +63,19 @@ def tried(
             env = check_environment(w, f"{purpose}-{tree[:12]}")
             result = run_check(w, replace(check, timeout_s=most_s), words, env, reports)
         except (OSError, EnvironmentProblem) as error:
-            _tell_of_no_run(w, check, str(error))
+            _report_no_run(w, check, str(error))
             return None
     if result.stopped == "start":
-        _tell_of_no_run(w, check, result.output)
+        _report_no_run(w, check, result.output)
         return None
     subject().check_runs[purpose] += 1
     subject().narrowed[purpose] += tuple(words) != argv(check)
     w.emit(result.event(purpose))
-    if result.stopped == "deadline" and purpose in _ASKED:
-        said = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_ASKED[purpose]}"
-        subject().late.append(said)
+    if result.stopped == "deadline" and purpose in _QUESTIONS:
+        open_question = f"check {check.name} did not end within {most_s:.0f} s: nobody knows {_QUESTIONS[purpose]}"
+        subject().late.append(open_question)
     return result
 
 
-def _tell_of_no_run(w: Workspace, check: Check, why: str) -> None:
+def _report_no_run(w: Workspace, check: Check, why: str) -> None:
     w.say(f"check {check.name} could not be run on another version of the tests: {why}")
