@@ -116,10 +116,10 @@ class Outside:
     edits: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def take(cls, w: Workspace, lane: Lane) -> Outside:
+    def before_run(cls, w: Workspace, lane: Lane) -> Outside:
         return cls(True) if lane.is_mounted else cls(False, _state(w), note_edits(w))
 
-    def judged(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def after_run(self, w: Workspace) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(markers and documents that were set aside, what else changed outside of the lane during the run)."""
         if self.is_closed:
             return (), ()

@@ -113,7 +113,7 @@ def begin_run(
     agent = _agent(w, request, lane, cancelled)
     go = agent.prepared(request, lambda activity: inbox.put((name, activity)))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
-    run = Run(decision, snapshot, lane, laid_out, request, outbox, subject(), Outside.take(w, lane),
+    run = Run(decision, snapshot, lane, laid_out, request, outbox, subject(), Outside.before_run(w, lane),
               _login_inode(w), request.max_cost_usd == _share(w, snapshot))  # fmt: skip
     lane.note(w.feature.name, decision.story or "", f"run {name} works in it")
     _note(w, run)
@@ -147,7 +147,7 @@ def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
         w.say(why, WAITING)
         result = replace(result, outcome=Outcome.STOPPED, detail=why)
     _pass_on_warning(w, result)
-    tampered, stands = run.outside.judged(w)
+    tampered, stands = run.outside.after_run(w)
     redact_run(w, Path(run.request.run_dir))
     w.milestone("run_redacted")
     return Ran(run.id, result, claim, run.outbox, tampered, stands)
