@@ -149,7 +149,7 @@ def test_a_red_check_is_red_although_one_of_its_suites_is_empty(tmp_path: Path, 
     project.loop(agents=1)
 
     assert project.landed() == []
-    assert "second.test_it.TestIt" in project.story("US-001")["execution"]["last_error"]
+    assert "second/test_it.py::TestIt::test_it" in project.story("US-001")["execution"]["last_error"]
 
 
 @pytest.mark.parametrize(("run", "said"), [("sh -c 'exit 5'", "test: exit 5"), ("no-such-program", "test: could not")])

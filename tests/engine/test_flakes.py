@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.engine.building import story
 from tests.engine.judged import Files, Judged, Repository
-from tests.engine.pytested import CALC, PYTEST, PYTESTS, feature, pytested
+from tests.engine.pytested import CALC, PYTEST, PYTESTS, UNITTEST, UNITTESTED, cases, feature, pytested
 
 NET, TEST_NET = "tests/test_net.py", "tests/test_net.py::test_net"
 WORKS = {"calc.py": f"{CALC}\n\ndef mul(a, b):\n    return a * b\n"}
@@ -41,6 +41,19 @@ def test_a_test_that_fails_now_and_then_costs_no_attempt(tmp_path: Path) -> None
     assert found.failure == ""
     assert found.tests["flaky"] == {TEST_NET: "failed in 1 of 2 runs of the same code"}
     assert any(said.startswith(f"flaky: {TEST_NET}") for said in found.warnings)
+
+
+def test_a_flaky_test_of_a_runner_that_cannot_be_asked_for_a_file_or_names_no_tests_costs_none(tmp_path: Path) -> None:
+    fails_once = net(tmp_path / "unittest", f"n == {FIRST}").partition("def test_net():\n")[2].replace("\n    ", "\n")
+    files = {**UNITTESTED, NET: cases("import pathlib", net=fails_once.strip())}
+    unittest = Repository(tmp_path / "a", UNITTEST, files).judge(WORKS)
+    assert unittest.failure == ""
+    assert unittest.tests["flaky"] == {f"{NET}::TestIt::test_net": "failed in 1 of 2 runs of the same code"}
+
+    files = {**PYTESTS, NET: net(tmp_path / "pytest", f"n == {FIRST}")}
+    unlisted = Repository(tmp_path / "b", f"{PYTEST} -p no:junitxml", files).judge(WORKS)
+    assert unlisted.failure == ""
+    assert unlisted.tests["flaky"] == {TEST_NET: "failed in 1 of 2 runs of the same code"}
 
 
 def test_a_test_that_fails_at_the_first_look_does_not_stop_the_night(tmp_path: Path) -> None:

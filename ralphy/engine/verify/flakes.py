@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ralphy.checks.listing import PASSED, Listing
-from ralphy.checks.runner_output import failing_tests
 from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.trial import try_tree, words_for
@@ -97,8 +96,15 @@ def _is_certain(w: Workspace, tree: str, failing: Name, before: str, known: Mapp
         return not runs_tests(name, next((check.run for check in w.checks if check.name == name), ""))
     path, listing = Key.of(test).path, known.get(name)
     is_new_file = bool(before and path) and w.objects.at(before, path) is None
-    is_new = listing is not None and bool(listing.tests) and test not in listing.tests
+    is_new = listing is not None and bool(listing.tests) and not _is_listed(test, listing)
     return is_new_file or is_new or w.objects.at(tree, test) is not None
+
+
+def _is_listed(test: str, listing: Listing) -> bool:
+    """Is a test in a list? A runner that names no file may put the names of its suites before the test's."""
+    key = Key.of(test)
+    has_suites = not key.path and any(Key.of(known).short == key.short for known in listing.tests)
+    return test in listing.tests or has_suites
 
 
 def _pass_alone(w: Workspace, tree: str, failing: frozenset[Name]) -> bool:
@@ -120,7 +126,7 @@ def _still_failing(result: CheckResult | None, tests: set[str]) -> set[str]:
         return tests
     if outcomes := tests_of(result):
         return {test for test in tests if outcomes.get(test) != PASSED}
-    red = set(failing_tests(result.output))
+    red = set(result.failing)
     return set() if result.is_green else (tests & red if red else tests)
 
 
