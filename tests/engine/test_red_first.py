@@ -221,6 +221,23 @@ def test_what_no_test_proves_goes_back_twice_and_lands_the_third_time_flagged(tm
     assert project.landed() == ["login/US-001"]  # each story has its own
 
 
+def test_a_known_failure_that_ends_is_a_proof_and_one_that_the_story_names_has_to_end(tmp_path: Path) -> None:
+    red, is_two = "tests/test_sub.py::TestIt::test_sub", "self.assertEqual(sub(3, 2), 2)"
+    project = unittested(tmp_path, story("US-001", description=f"{red} passes."), verify={"unproved": "reject"},
+                         limits={"max_attempts": 2})  # fmt: skip
+    (project.repo / "tests" / "test_sub.py").write_text(cases("from calc import sub", sub=is_two))
+    project.commit("test: what is wrong", "tests/test_sub.py")
+    ends = {"calc.py": WITH_MUL.replace("a - b", "a - b + 1")}
+    project.play(stories={"US-001": [{"write": {**MUL, NEW: GOOD}}, {"write": ends}]})
+    project.loop(agents=2, accepts_red=True)
+
+    told = project.prompts("US-001")[1]
+    assert f"- {red} belongs to the story, and still fails" in told
+    assert "no test covers" not in told  # the check is red, and its new test is a proof all the same
+    assert project.landed() == ["login/US-001"]
+    assert project.story("US-001")["evidence"]["tests"]["red_first"] == {"number": 2, "tests": [red, TOLD]}
+
+
 def test_where_no_check_names_tests_the_night_says_so_once_and_a_story_without_a_test_is_flagged(
     tmp_path: Path,
 ) -> None:

@@ -16,7 +16,7 @@ from ralphy.engine.lane_use.checks import CheckResult, argv
 from ralphy.engine.lane_use.hooks import Hooked
 from ralphy.engine.lane_use.take_over import Candidate
 from ralphy.engine.lane_use.trial import try_tree, words_for
-from ralphy.engine.verify.baseline_records import known_tests, listed
+from ralphy.engine.verify.baseline_records import known_tests, listed, tests_of
 from ralphy.engine.workspace.subject import subject
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.objects import Entry
@@ -205,8 +205,10 @@ class Case:
 
     @property
     def testing(self) -> list[tuple[Check, CheckResult]]:
-        """The green checks that run tests, and what they said of the candidate."""
-        return checks_with_tests(self.w, self.checks)
+        """The checks that run tests, with their results: green, or red by tests alone that are known or flaky."""
+        by_name = {check.name: check for check in self.w.checks}
+        excused = [(by_name[one.name], one) for one in self.checks if not one.is_green and tests_of(one)]
+        return [*checks_with_tests(self.w, self.checks), *excused]
 
     def ask(
         self, tree: str, check: Check, purpose: Purpose, files: Collection[str] = (),
