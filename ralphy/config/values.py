@@ -129,11 +129,11 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """`network` and `checks_network` are for the closed sandbox of `strict`, the paths for that of `moderate`, too."""
+    """`network` and `checks_network` count in the closed sandbox of `strict`, the paths also in that of `moderate`."""
 
     level: str = "moderate"
     sandbox: str = "auto"
-    secret_scan: str = "auto"  # noqa: S105 - no password: what is done about those
+    secret_scan: str = "auto"  # noqa: S105 - not a password, but what is done about them
     network: tuple[str, ...] = ("api.anthropic.com:443",)
     checks_network: bool = False
     ro_paths: tuple[str, ...] = ()
@@ -142,12 +142,12 @@ class Safety:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The working trees of Ralphy's own. `dir` is where they lie, "" below the user's cache.
+    """Ralphy's own working trees, in the folder `dir` ("": below the user's cache).
 
-    `bring` names what the checkout has and Git ignores: "auto" stands for what checks need. `keep` are paths of build
-    caches that a clean lane keeps between verdicts. Of `port_base` on, each lane has a hundred ports. `probe` says what
-    checks do that stay green on broken code: they stop the run, are warned of, or are not tried ("off"). `jobs` is
-    how many agents work on stories of a feature at the same time.
+    `bring` names ignored files of the checkout that lanes get; "auto" stands for those that checks need. `keep` are
+    paths of build caches that a clean lane keeps between verdicts. Each lane has a hundred ports from `port_base` on.
+    `probe` decides about checks that stay green on broken code: "stop" the run, "warn", or do not try ("off"). `jobs`
+    is how many agents work on stories of a feature at the same time.
     """
 
     jobs: int = 1
@@ -163,9 +163,9 @@ class Lanes:
 class Verify:
     """What a finding about tests and checks does: `reject` the attempt, or `flag` it in the evidence.
 
-    `unproved`, `suspicious_code` and `prd` may also be `off`: then nobody asks. Of suspicious code only what cannot be
-    honest is rejected. `prd` is about PRD.md before an agent is paid for it: without a title or an objective it is
-    rejected; all else is flagged. What failed is asked again `retries` times (0: never).
+    `unproved`, `suspicious_code` and `prd` may also be `off`: then there is no such question. Suspicious code is
+    rejected only if it cannot be honest. `prd` looks at PRD.md before an agent is paid: without a title or an objective
+    it is rejected; anything else is flagged. A failed test runs again up to `retries` times (0: never).
     """
 
     removed_tests: str = "reject"
@@ -184,8 +184,8 @@ class Verify:
 
 @dataclass(frozen=True, slots=True)
 class ProofSettings:
-    """`parts` says whether the parts of the stories' code are taken back one by one before the review, to see which
-    no test needs; `budget_s` how long that may take for all stories together."""
+    """`parts`: whether the parts of the stories' code are removed one by one before the review, to see which of them no
+    test needs; `budget_s`: how many seconds that may take for all stories together."""
 
     parts: str = "on"
     budget_s: float = 300.0
@@ -193,7 +193,7 @@ class ProofSettings:
 
 @dataclass(frozen=True, slots=True)
 class Clarify:
-    """Whether an agent asks what PRD.md leaves open before it is specified (`off`, or `on`), and `most` questions."""
+    """With `ask: on`, an agent asks up to `most` questions that PRD.md leaves open before the specification."""
 
     ask: str = "off"
     most: int = 5
@@ -208,8 +208,8 @@ class Stories:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceSettings:
-    """Tests of the criteria that an agent of their own writes before the first gate: `off`, `visible` to implementers,
-    or `sealed` from them. `command` runs `{files}`, where the checks cannot be asked for files.
+    """Tests of the criteria that a separate agent writes before the first gate: `off`, `visible` to implementers, or
+    `sealed` from them. `command` runs `{files}`, where no check can run single files.
     """
 
     tests: str = "off"
@@ -236,8 +236,9 @@ class PullRequestSettings:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Who is told when a person is needed or work has ended. `events` are what is told, `webhook_secret_env` names the
-    variable whose value signs what goes to `webhook`. In `quiet_hours` (HH:MM-HH:MM, local time) nobody is told.
+    """Notifications when a person is needed or work has ended. `events` are the kinds that are sent;
+    `webhook_secret_env` names the variable whose value signs requests to `webhook`. Nothing is sent in `quiet_hours`
+    (HH:MM-HH:MM, local time).
     """
 
     events: tuple[str, ...] = ("gate", "question", "ended", "limit", "budget", "breaker")
@@ -252,7 +253,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Ci:
-    """What is otherwise in CI: with `--ci`, or where CI=true and this section is set. Times are seconds.
+    """Settings for CI: with `--ci`, or where CI=true and this section is set. Times are seconds.
 
     `answers` are `US-003: words`, `spec step: words` or, for every question, `*: words`. `author` is Name <address>.
     """
@@ -271,7 +272,7 @@ class Ci:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that can be set. `checks` is None when the stack's own checks are to be used."""
+    """All settings. `checks` is None if the stack's own checks are used."""
 
     project: Project = field(default_factory=Project)
     stack: Stack = field(default_factory=Stack)

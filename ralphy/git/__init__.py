@@ -1,1 +1,1 @@
-"""Git: its commands, and its objects, refs and configuration read and written directly."""
+"""Git: its commands, objects, refs, signatures and history, and the run lock."""
