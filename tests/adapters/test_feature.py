@@ -176,10 +176,10 @@ def test_what_is_judged_is_what_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     secret.write_text("not a remark")
     opened = os.open
 
-    def swapped(name: Path, flags: int) -> int:
+    def swapped(name: Path, flags: int, dir_fd: int | None = None) -> int:
         path.unlink()
         path.symlink_to(secret)
-        return opened(name, flags)
+        return opened(name, flags, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", swapped)
     marker = read_marker(path)
