@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ralphy.checks.first_error import first_error
 from ralphy.checks.listing import Listing, name_below
 from ralphy.checks.narrowing import folder_of
-from ralphy.checks.runner_output import failing_tests, named, ran_none, read_output
+from ralphy.checks.runner_output import failing_tests, ran_none, read_output, test_id
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.lane_walls import sandbox_of
 from ralphy.engine.lane_use.open_lanes import clean_lane
@@ -165,7 +165,7 @@ def _run(
         return CheckResult(check.name, 0, end.duration_s, text)
     first = first_error(text.replace(f"{clean_lane(w).at}/", ""))
     line = first.line if first else ""
-    failing = tuple(name_below(folder_of(words), named(test)) for test in failing_tests(text))
+    failing = tuple(name_below(folder_of(words), test_id(test)) for test in failing_tests(text))
     return CheckResult(check.name, end.returncode, end.duration_s, text, failing, error=line)
 
 
