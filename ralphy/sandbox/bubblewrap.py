@@ -41,6 +41,8 @@ _UNSET = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"
 _SET = {"HOME": HOME, "IS_SANDBOX": "1", "GIT_OPTIONAL_LOCKS": "0"}
 _PROXY_AT, _PROXY_PORT = "/run/ralphy", "3128"
 _PROXY = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://127.0.0.1:{_PROXY_PORT}")
+_MISSING = ("bubblewrap is not installed", INSTALL)
+_NO_LINUX = ("bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)")
 # Claude Code's settings and servers, Ralphy's settings and prompts: no run may change them.
 CONTROL = (".ralphy", ".claude", ".mcp.json")
 
@@ -146,10 +148,8 @@ def find(env: Mapping[str, str], root: Path | None = None) -> str | None:
 
 def why_not(program: str | None) -> tuple[str, str]:
     """(why no sandbox works here with the program from `find`, what to do about it); ("", "") if one works."""
-    if sys.platform != "linux":
-        return "bubblewrap does not exist for this system", "run Ralphy on Linux (in a virtual machine, for example)"
     if program is None:
-        return "bubblewrap is not installed", INSTALL
+        return _MISSING if sys.platform == "linux" else _NO_LINUX
     bare = Sandbox((program, *_HOLD, "--ro-bind", "/", "/", *own_devices()))
     try:
         tried = run_inside(bare, ["/bin/true"], os.environ, timeout_s=_PROBE_S, cwd="/")
