@@ -49,4 +49,4 @@ def _without_places(words: Sequence[str], begin: int, is_there: Callable[[str], 
         is_argument = at >= begin and not word.startswith("-") and words[at - 1] not in _WITH_VALUE
         return is_argument and is_there(word.partition("::")[0])
 
-    return [word for at, word in enumerate(words) if at == 0 or not is_place(at, word)]
+    return [word for at, word in enumerate(words) if not is_place(at, word)]

@@ -156,6 +156,8 @@ def test_a_check_that_runs_in_a_folder_names_its_tests_from_the_root() -> None:
     alone = ["--maxfail=0", "--continue-on-collection-errors"]
     assert narrowed(words, ["back end/tests/test_a.py"], is_there) == [*words[:-1], *alone, "tests/test_a.py"]
     assert narrowed(words, ["tests/test_a.py"], is_there) is None  # it is not this check's
+    node = narrowed(["node", "--test", "tests", "--test-reporter=tap"], ["tests/a.js"], {"node", "tests"}.__contains__)
+    assert node == ["node", "--test", "--test-reporter=tap", "tests/a.js"]
     assert narrowed(["pytest", "-k", "slow", "slow", "-q"], ["a.py"], {"slow"}.__contains__) == [
         *("pytest", "-k", "slow", "-q"), *alone, "a.py"
     ]  # fmt: skip
