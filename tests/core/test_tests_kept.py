@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ralphy.checks.listing import OUTCOMES, Listing, merged, number_of_tests, parse_junit
 from ralphy.testguard.findings import Finding, Kind, orders, sentences
+from ralphy.testguard.red_first import compared
 from ralphy.testguard.test_files import WrittenTest, assertions_in, importable
 from ralphy.testguard.test_files import tests_in as written_in
 from ralphy.testguard.test_keys import Key
@@ -145,6 +146,19 @@ def test_a_test_that_did_not_pass_must_still_be_there(outcome: str) -> None:
 def test_cases_of_a_go_test_are_counted() -> None:
     found = compare(listing("TestAdd", "TestAdd/a", "TestAdd/b"), listing("TestAdd", "TestAdd/a"))
     assert found == [Finding(Kind.REMOVED, "TestAdd/b: 2 of 3 cases of this test are left")]
+    cases = [f"t.py::test_a[{n}]" for n in range(3)]
+    other = "t.py::test_b"
+    assert kinds(compare(listing(*cases, other), listing(*cases[:2], other))) == [Kind.REMOVED]
+    assert kinds(compare(listing(*cases, other), listing("t.py::test_a", other))) == [Kind.FEWER]
+
+
+def test_what_fails_without_the_code_is_the_proof_and_what_is_missing_only_where_its_file_could_not_be_run() -> None:
+    there = ["t.py::test_a", "t.py::test_b", "t.py::test_c", "u.py::test_d"]
+    without = {"t.py::test_a": "failed", "t.py::test_b": "passed"}
+    own = [WrittenTest("t.py", "test_b")]
+    found = compared(dict.fromkeys([*there, "t.py::test_e"], "passed"), without, there, own, is_red=True)
+    assert (found.tests, found.blind) == (("t.py::test_a", "u.py::test_d"), ("t.py::test_b",))
+    assert compared(dict.fromkeys(there, "passed"), without, there, own, is_red=False).tests == ("t.py::test_a",)
 
 
 def test_of_numbers_alone_fewer_are_found() -> None:
