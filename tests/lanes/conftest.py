@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.files.memory_file import sealed
 from ralphy.files.tree_walk import remove
 from ralphy.git.commands import discover
 from ralphy.lanes.changes_in_lane import TakeLimits
@@ -18,8 +17,7 @@ from ralphy.lanes.environment import rewritten
 from ralphy.lanes.lane import Lane
 from ralphy.lanes.lane_sandbox import Bind, LaneSandbox
 from ralphy.lanes.pool import Pool
-from ralphy.processes.command import FILTER_AT
-from ralphy.sandbox.bubblewrap import View, find
+from ralphy.sandbox.bubblewrap import View, find, run_inside
 from tests.conftest import RunGit
 from tests.sampling import sampled
 
@@ -67,16 +65,12 @@ class World:
     def inside(self, lane: Lane, script: str, binds: Sequence[Bind] = ()) -> tuple[int, str]:
         """(exit code, what was printed) of a shell script in the lane."""
         sandbox, words = self.sandbox(), ["/bin/sh", "-c", script]
-        box = sandbox.around(lane.home, binds=binds) if sandbox else None
-        cwd, env = (self.root, dict(os.environ)) if box else (lane.tree, rewritten(os.environ, self.root, lane.tree))
-        with sealed(box.filter if box else b"") as fd:
-            words = list(box.around(words, env)) if box else words
-            if "--seccomp" in words:
-                at = words.index("--seccomp") + 1
-                assert words[at] == str(FILTER_AT)
-                words[at] = str(fd)
-            done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, pass_fds=(fd,),
-                                  check=False, timeout=60)  # fmt: skip
+        if sandbox:
+            box = sandbox.around(lane.home, binds=binds)
+            done = run_inside(box, words, os.environ, timeout_s=60, cwd=str(self.root))
+        else:
+            env = rewritten(os.environ, self.root, lane.tree)
+            done = subprocess.run(words, cwd=lane.tree, env=env, capture_output=True, check=False, timeout=60)
         return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
