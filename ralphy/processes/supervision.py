@@ -186,12 +186,13 @@ class _SupervisedRun:
 
     def _interrupt(self) -> None:
         """Send SIGINT to the program; to what runs inside, if it is a sandbox: bubblewrap hands no signals on."""
-        with suppress(psutil.Error):  # it has ended
+        with suppress(psutil.Error, ProcessLookupError):  # it has ended
             for one in descendants(self._root):
                 if one.pid == self.program:
                     while one.name() == BUBBLEWRAP and (children := one.children()):
                         one = children[0]
-                    signal_all([one], signal.SIGINT, signal.SIGCONT)  # a stopped process hears only CONT and KILL
+                    os.kill(one.pid, signal.SIGINT)
+                    os.kill(one.pid, signal.SIGCONT)  # a stopped process hears only CONT and KILL
 
     def _terminate(self) -> None:
         signal_all(descendants(self._root), signal.SIGTERM, signal.SIGCONT)
