@@ -24,7 +24,8 @@ def id_of(value: Any) -> str | None:
 def listed(story: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
     """(field, index, id) of every dependency; values of a wrong type are left out."""
     for name in SPELLINGS:
-        for n, value in enumerate(_list(story.get(name))):
+        values = story.get(name)
+        for n, value in enumerate(values if isinstance(values, list) else ()):
             if (story_id := id_of(value)) is not None:
                 yield name, n, story_id
 
@@ -58,7 +59,3 @@ def _respelled(story: dict[str, Any]) -> dict[str, Any]:
         elif DEPENDS_ON not in story:
             respelled[DEPENDS_ON] = list(map(id_of, value))
     return {**respelled, "id": id_of(story["id"])}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -66,9 +66,9 @@ def _misfits_in(data: bytes) -> tuple[Problem, ...]:
     return tuple(_misfits(parse(data, ""), "prd"))
 
 
-def prd_problems(document: Any, *, base_branches: Collection[str] = USUAL_BASES) -> list[Problem]:
+def prd_problems(document: Any) -> list[Problem]:
     """What is wrong with the value of a prd.json: by its schema, then by the rules."""
-    return _first_at_each_place([*_misfits(document, "prd"), *problems(document, base_branches)])
+    return _first_at_each_place([*_misfits(document, "prd"), *problems(document, USUAL_BASES)])
 
 
 def read_stories_draft(data: bytes, where: str, *, known_ids: Collection[str] = ()) -> list[Document]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateSyntaxError
@@ -33,7 +32,7 @@ def own_template(step: str, folders: Sequence[Path]) -> Path | None:
 def generate(name: str, values: Mapping[str, object], folders: Sequence[Path], package: Path) -> str:
     """The text of a template from the folders, in order, or from the package; SecurityError once it is longer than
     MAX_BYTES."""
-    environment = _environment(tuple(folders), package)
+    environment = _environment(folders, package)
     pieces: list[str] = []
     room = MAX_BYTES
     for piece in environment.get_template(name).generate(values):
@@ -44,21 +43,11 @@ def generate(name: str, values: Mapping[str, object], folders: Sequence[Path], p
     return "".join(pieces)
 
 
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...], package: Path) -> _Sandbox:
-    """Jinja2 with a loader that compiles a template again when its text has changed."""
-
-    def source(wanted: str) -> tuple[str, str] | None:
+def _environment(folders: Sequence[Path], package: Path) -> _Sandbox:
+    def load(wanted: str) -> tuple[str, str, None] | None:
         path = _find(wanted, folders, package)
         text = _read(path, wanted) if path else None
-        return None if text is None else (text, str(path))
-
-    def load(wanted: str) -> tuple[str, str, Callable[[], bool]] | None:
-        template = source(wanted)
-        if template is None:
-            return None
-        text, path = template
-        return text, path, lambda: source(wanted) == template
+        return None if text is None else (text, str(path), None)
 
     return _Sandbox(
         loader=FunctionLoader(load),

@@ -34,7 +34,7 @@ _REMARKS = {
     "safety": "level: minimal, moderate, strict; sandbox: auto, bwrap, none; `ralphy doctor` says what works here",
     "lanes": "bring: auto, or paths and globs of ignored files; keep: build caches, such as [target]",
     "proof": "parts: before the review, find changes that no test needs; budget_s: seconds for that",
-    "notify": "who is told when Ralphy needs you; command gets JSON on stdin; quiet_hours: such as 22:00-07:00",
+    "notify": "who gets a message when Ralphy needs you; command gets JSON on stdin; quiet_hours: such as 22:00-07:00",
     "git": "base: pull requests go there; empty: main or master, else the branch that a feature starts on",
 }
 

@@ -106,7 +106,7 @@ def test_branch_names_are_judged_as_git_judges_them(tmp_path: Path, name: str) -
 
 def test_the_schema_comes_first_then_the_branch_the_ids_and_the_rest() -> None:
     document = prd(story("a", title=" ", dependsOn=["no"]), story("A"), branchName="main")
-    paths = [problem.path for problem in prd_problems(document, base_branches=["main"])]
+    paths = [problem.path for problem in prd_problems(document)]
     assert paths == [
         ("userStories", 0, "title"),
         ("branchName",),

@@ -127,7 +127,7 @@ def _files(path: Path) -> dict[str, str]:
 def _write(path: Path, text: str) -> str:
     """Write the file and give its path; nothing that is there is overwritten."""
     if path.exists():
-        raise Conflict("is there already", where=str(path), hint="name another --output, or remove it")
+        raise Conflict("already exists", where=str(path), hint="name another --output, or remove it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
