@@ -7,11 +7,14 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
+
+import click
 
 from ralphy.cli.ci import annotation, is_ci, is_github
 from ralphy.cli.terminal import clean, wants_colour
@@ -19,10 +22,6 @@ from ralphy.errors import ExitCode, InvalidInput, RalphyError
 from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import click
-
     from ralphy.cli.drawing import Terminal
     from ralphy.secrets.known_values import Values
 
@@ -146,7 +145,7 @@ class Output:
     def error(self, error: RalphyError) -> int:
         """What, where, what to do; gives the exit code."""
         if self.as_json:
-            self._json_error(error.exit_code, str(error), error.hint)
+            self._json_error(error)
         else:
             hint = f"\n  hint: {error.hint}" if error.hint else ""
             self._tell(f"{error}{hint}", label="ralphy: ", label_tone=BAD)
@@ -158,26 +157,31 @@ class Output:
         """Wrong usage is invalid input (3), whatever click would return."""
         context = getattr(error, "ctx", None)
         message = error.format_message()
-        return self.error(InvalidInput(f"{message[:1].lower()}{message[1:]}".rstrip("."),
-                                       hint=f"{context.command_path if context else 'ralphy'} --help"))  # fmt: skip
+        command = context.command_path.rstrip() if context else "ralphy"  # the bare word has an empty name below it
+        return self.error(InvalidInput(f"{message[:1].lower()}{message[1:]}".rstrip("."), hint=f"{command} --help"))
 
     def unexpected(self, error: Exception) -> int:
         """A defect of Ralphy's own; the traceback only with -v."""
-        text = f"{type(error).__name__}: {error}"
         if self.as_json:
-            self._json_error(ExitCode.UNEXPECTED, text, "run it again with -v and report the output")
+            self._json_error(error)
             return ExitCode.UNEXPECTED
-        sys.stderr.write(f"ralphy: unexpected: {harmless(text)}\n  hint: run it again with -v and report the output\n")
+        body = error_body(error)
+        sys.stderr.write(f"ralphy: unexpected: {harmless(body['message'])}\n  hint: {body['hint']}\n")
         if self.verbose or os.environ.get("RALPHY_LOG") == "debug":
             sys.stderr.write(traceback.format_exc())
         return ExitCode.UNEXPECTED
 
-    def _json_error(self, code: int, message: str, hint: str) -> None:
-        self.event({"schema": "ralphy/error@1", "ok": False, "error": error_body(code, message, hint)})
+    def _json_error(self, error: Exception) -> None:
+        self.event({"schema": "ralphy/error@1", "ok": False, "error": error_body(error)})
 
 
-def error_body(code: int, message: str, hint: str) -> dict[str, Any]:
-    """An error as scripts read it."""
+def error_body(error: Exception) -> dict[str, Any]:
+    """An error as scripts read it; one that is not Ralphy's own is unexpected."""
+    if isinstance(error, RalphyError):
+        code, message, hint = error.exit_code, str(error), error.hint
+    else:
+        code, message = ExitCode.UNEXPECTED, f"{type(error).__name__}: {error}"
+        hint = "run it again with -v and report the output"
     return {"code": code, "name": _NAMES.get(code, "error"), "message": message, "hint": hint}
 
 

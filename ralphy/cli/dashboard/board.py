@@ -17,7 +17,7 @@ from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
 from ralphy.cli.report import past_now, report_on
 from ralphy.cli.status.inbox import SECTIONS, command_of, section_of
-from ralphy.cli.status.look import standing
+from ralphy.cli.status.look import standing_or_error
 from ralphy.cli.status.moments import minute
 from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of, open_questions
@@ -71,7 +71,6 @@ class WatchedFeature:
 
 def board_of(call: Invocation, feature: str | None) -> Board:
     """The features, and all of one of them: of the named one, or of the one that needs a person first."""
-    call = again(call)
     values = [_standing(call, location.feature.name) for location in call.features()]
     inbox = [_inbox_row(value) for value in values]
     inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
@@ -85,7 +84,7 @@ def board_of(call: Invocation, feature: str | None) -> Board:
         try:
             board |= _detail(call, known["feature"])
         except RalphyError as error:
-            board["status"] = {**known, "error": error_body(error.exit_code, str(error), error.hint)}
+            board["status"] = {**known, "error": error_body(error)}
     return cleared(board)
 
 
@@ -97,12 +96,9 @@ def cleared(board: Board) -> Board:
 
 
 def _standing(call: Invocation, name: str) -> dict[str, Any]:
-    """Where a feature stands; one that cannot be looked at has an error in place of that."""
-    try:
-        value = standing(call, name)
-    except RalphyError as error:
-        return {"feature": name, "error": error_body(error.exit_code, str(error), error.hint)}
-    if ahead := value.get("forecast"):  # when that is moves with the time
+    """Where a feature stands, without what differs at each look."""
+    value = standing_or_error(call, name)
+    if ahead := value.get("forecast"):
         value = {**value, "forecast": {part: ahead[part] for part in ("stories_left", "seconds", "cost_usd")}}
     return value
 

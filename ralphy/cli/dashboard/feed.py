@@ -17,7 +17,6 @@ from watchfiles import awatch
 from ralphy.cli.dashboard.board import Board, WatchedFeature
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body
-from ralphy.errors import ExitCode, RalphyError
 
 # What is due for other reasons than a change: a limit that is over, a lock that nobody holds any more.
 _RESYNC_TICKS, _TICK_MS, _STEP_MS = 20, 1000, 50
@@ -41,10 +40,8 @@ def _look(watched: WatchedFeature, changed: Collection[str]) -> Board:
     has_only_grown = bool(changed) and all(name.endswith(_STREAMS) for name in changed)
     try:
         return watched.read_on() if has_only_grown else watched.board()
-    except RalphyError as error:
-        return _problem(watched.name, error_body(error.exit_code, str(error), error.hint))
-    except Exception as error:  # a dashboard outlives whatever it sees for a moment; the next look may be well
-        return _problem(watched.name, error_body(ExitCode.UNEXPECTED, f"{type(error).__name__}: {error}", ""))
+    except Exception as error:  # the page stays open: the next look may succeed
+        return _problem(watched.name, error_body(error))
 
 
 async def _changes(folders: Collection[Path]) -> AsyncIterator[set[str]]:

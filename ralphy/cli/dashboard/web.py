@@ -30,7 +30,7 @@ from ralphy.cli.dashboard.board import Board, again
 from ralphy.cli.dashboard.feed import boards
 from ralphy.cli.dashboard.page import parts_of, title_of
 from ralphy.cli.options import Invocation
-from ralphy.cli.output import error_body, without_secrets
+from ralphy.cli.output import error_body
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound, RalphyError
 from ralphy.files.read import read_regular
 from ralphy.resources import template_root
@@ -196,12 +196,12 @@ def _text_response(read: Callable[[], str]) -> Response:
         text = read()
     except RalphyError as error:
         return _refusal(error)
-    return PlainTextResponse(without_secrets(text.encode("utf-8", "replace")))
+    return PlainTextResponse(text)
 
 
 def _refusal(error: RalphyError) -> Response:
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
-    return JSONResponse({"ok": False, "error": error_body(error.exit_code, str(error), error.hint)}, status)
+    return JSONResponse({"ok": False, "error": error_body(error)}, status)
 
 
 def bound(port: int) -> socket.socket:

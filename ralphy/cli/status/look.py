@@ -20,7 +20,7 @@ from ralphy.engine.feature.features import FeatureLocation
 from ralphy.engine.view.status import ahead_of, decided, how_to_resume, in_progress, iso, status_of, stopped_at
 from ralphy.engine.view.view import phase_of
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.errors import EnvironmentProblem, ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.git.run_lock import covers, holder
 from ralphy.pipeline.decision import Rest
 from ralphy.pipeline.forecast import what_is_left
@@ -79,19 +79,7 @@ def explained(
     }  # fmt: skip
 
 
-class _Unnamed(click.Context):
-    """The usage of the bare word `ralphy` has no second name in it."""
-
-    @property
-    def command_path(self) -> str:
-        return super().command_path.rstrip()
-
-
-class _Bare(click.Command):
-    context_class = _Unnamed
-
-
-@click.command("", cls=_Bare)
+@click.command("")
 @with_options
 def bare(call: Invocation) -> int:
     """All features, or how to begin."""
@@ -149,6 +137,14 @@ def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
                 "circuit_breaker": _with_warning(value)}  # fmt: skip
 
 
+def standing_or_error(call: Invocation, feature: str) -> dict[str, Any]:
+    """Where the feature stands; one that cannot be looked at has an `error` in place of that."""
+    try:
+        return standing(call, feature)
+    except RalphyError as error:
+        return {"feature": feature, "error": error_body(error)}
+
+
 def _behind(running: Mapping[str, object]) -> dict[str, str]:
     """What comes next of a feature while the one Ralphy of this checkout works on something else."""
     next_ = f"waits for Ralphy to end (pid {running.get('pid')}, {running.get('purpose')}), or stop it: ralphy abort"
@@ -184,8 +180,8 @@ def _status_under(call: Invocation, under: str) -> int:
         try:
             inbox, row["features"], own_code = _inbox(Invocation(root, call.output), display_path)
         except (RalphyError, OSError) as error:
-            own_code = error.exit_code if isinstance(error, RalphyError) else ExitCode.ENVIRONMENT
-            row["error"] = error_body(own_code, str(error), getattr(error, "hint", ""))
+            problem = error if isinstance(error, RalphyError) else EnvironmentProblem(str(error))
+            own_code, row["error"] = problem.exit_code, error_body(problem)
             inbox = [Toned(f"  cannot be read: {error}", BAD)]
         lines += [*([""] if lines else []), Toned(display_path, STRONG), *inbox]
         rows.append(row)
@@ -200,14 +196,8 @@ def _inbox(call: Invocation, at: str = "") -> tuple[list[str], list[dict[str, An
 
     A feature that cannot be looked at hides no other: its error is its line, and the exit code.
     """
-    values, code = [], int(ExitCode.DONE)
-    for location in call.features():
-        try:
-            values.append(standing(call, location.feature.name))
-        except RalphyError as error:
-            body = error_body(error.exit_code, str(error), error.hint)
-            values.append({"feature": location.feature.name, "error": body})
-            code = code or error.exit_code
+    values = [standing_or_error(call, location.feature.name) for location in call.features()]
+    code = next((value["error"]["code"] for value in values if "error" in value), int(ExitCode.DONE))
 
     def command(value: Mapping[str, Any]) -> str:
         return f"{command_of(value)} -C {shlex.quote(at)}" if at else command_of(value)
