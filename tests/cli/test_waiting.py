@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from ralphy.cli.output import Output
+from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import Narrator
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
@@ -109,7 +110,8 @@ def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, cap
     wait = Wait("the usage limit is reached", until=2e9)
     with open_feature(project.repo, project.path, project.env) as w:
         for as_json, every_s in ((True, 60.0), (False, 600.0)):
-            Narrator(Output(as_json=as_json), w).attend(w)
+            output = Output(as_json=as_json)
+            Narrator(output, w, Live(output)).attend()
             w.left_when_reported.clear()
             capfd.readouterr()
             assert tell_waiting(w, wait, 7200.0) == every_s  # the decision to wait was told just now

@@ -34,11 +34,10 @@ class Narrator:
     """
 
     def __init__(
-        self, output: Output, workspace: Workspace, live: Live | None = None, *, named: bool = False,
-        patience: Patience = PATIENT,
-    ) -> None:  # fmt: skip
+        self, output: Output, workspace: Workspace, live: Live, *, named: bool = False, patience: Patience = PATIENT
+    ) -> None:
         self._output = output
-        self._live = live or Live(output)
+        self._live = live
         self._workspace = workspace
         self._patience = patience
         self._named = named
@@ -48,11 +47,11 @@ class Narrator:
         self._last: Decided | None = None
         self.acts = 0
 
-    def attend(self, workspace: Workspace) -> None:
-        """Hear from a workspace whatever is to be told; of a wait, as often as it can be shown."""
-        workspace.listener = self.hear
+    def attend(self) -> None:
+        """Listen to the workspace; to a wait as often as it can be shown."""
+        self._workspace.listener = self.hear
         live_s = _EVERY_SECOND_S if self._output.is_live else _IN_A_LOG_S
-        workspace.tick_s = _EVERY_MINUTE_S if self._output.as_json else live_s
+        self._workspace.tick_s = _EVERY_MINUTE_S if self._output.as_json else live_s
 
     def hear(self, event: Event) -> None:
         """Tell of an event, unless it was told already or comes too soon."""

@@ -49,7 +49,7 @@ class Runner:
     def attend(self, w: Workspace) -> Narrator:
         """Attach the console, signals and the sandbox to a workspace."""
         narrator = Narrator(self._call.output, w, self.live, named=self._named, patience=self._patience)
-        narrator.attend(w)
+        narrator.attend()
         w.listener = telling_github(w, reporting(w, w.listener))
         w.listener = notifying(self._call, w, w.listener)
         w.listener = keeping_awake(w, w.listener)
