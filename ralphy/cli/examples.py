@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import click
+import click
 
 # command -> (what is typed behind it, what that is for)
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections.abc import Mapping
+from typing import TextIO
 
 from ralphy.cli.ci import is_ci
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import TextIO
 
 # What stands for our own signs where a stream has no UTF-8, column by column; all others become "?".
 _ASCII = {"✓": "+", "✗": "x", "…": "~", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": ">", "–": "-"}

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ralphy.cli.ci import annotation, flags_of
+from ralphy.cli.ci import annotation
 from ralphy.cli.output import Output
+from ralphy.cli.run.in_ci import flags_of
 from ralphy.cli.terminal import wants_colour
 from ralphy.config.values import Ci, Config, Limits, PullRequestSettings
 from ralphy.resources import template_root

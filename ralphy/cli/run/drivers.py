@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from ralphy.cli.ci import is_ci, use_profile
+from ralphy.cli.ci import is_ci
 from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument, not_empty, with_options
 from ralphy.cli.run.fresh import start_fresh
+from ralphy.cli.run.in_ci import use_profile
 from ralphy.cli.run.narrator import PATIENT
 from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan, tell_plan
@@ -180,8 +181,8 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     """Run a feature, or all, to a rest; `limits` are the options of `run_options`. Gives the exit code."""
     call.flags.update(_flags(limits))
-    profile = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
-    asks = asks and profile is None and not is_ci(os.environ)
+    uses_profile = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
+    asks = asks and not uses_profile and not is_ci(os.environ)
     session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")),
                       only=words_of(limits.get("only") or ()))  # fmt: skip
     repository = call.repository()

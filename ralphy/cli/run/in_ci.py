@@ -1,4 +1,4 @@
-"""A run in CI: questions get their prepared answers, and GitHub a summary and lines beside the files."""
+"""A run in CI: the profile that the settings `ci` make, prepared answers to questions, and a summary for GitHub."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ralphy.cli.ci import annotation, is_github
+from ralphy.cli.ci import annotation, is_ci, is_github
+from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless, put
 from ralphy.cli.report import report_now
 from ralphy.cli.run import clarifying
 from ralphy.cli.status.moments import minute
+from ralphy.config.load import load
+from ralphy.config.values import Config
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -22,6 +25,50 @@ from ralphy.pipeline.events import Decided, Event, Listener, StoryFailed
 
 _ANY = "*"
 _MOST_SUMMARY = 900_000  # GitHub takes a megabyte
+
+
+def use_profile(call: Invocation, *, asked_for: bool, now: float) -> bool:
+    """Put the profile in force if it is `asked_for`, or if this is CI and the settings have a section `ci`.
+
+    What the command line says stays. Was it put in force?
+    """
+    settings = load(call.repository().root, None, env=os.environ, flags=call.flags)
+    is_set = any(name.startswith("ci.") and source != "default" for name, source in settings.sources.items())
+    if not asked_for and not (is_set and is_ci(os.environ)):
+        return False
+    profile = settings.config.ci
+    call.flags = {**flags_of(settings.config), **call.flags}
+    call.deadline = now + profile.max_total_time
+    _commit_as(profile.author)
+    call.look_again()  # Git's environment is another one now
+    return True
+
+
+def _commit_as(author: str) -> None:
+    """Have Git in this process commit as `Name <address>`; "" leaves it as it is configured."""
+    name, _, address = author.removesuffix(">").partition(" <")
+    os.environ.update({f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER")
+                       for what, value in (("NAME", name), ("EMAIL", address)) if author})  # fmt: skip
+
+
+def flags_of(config: Config) -> dict[str, object]:
+    """The settings that the profile stands for. Limits only become lower, labels and reviewers only more."""
+    ci, limits = config.ci, config.limits
+    flags: dict[str, object] = {
+        "limits.max_iterations": min(limits.max_iterations, ci.max_tasks),
+        "timeouts.agent": min(config.timeouts.agent, ci.max_healing_time),
+        "pr.labels": list(dict.fromkeys([*config.pr.labels, *ci.labels])),
+        "pr.reviewers": list(dict.fromkeys([*config.pr.reviewers, *ci.reviewers])),
+    }
+    if ci.branch_prefix:
+        flags["git.branch_prefix"] = ci.branch_prefix
+    if ci.auto_merge:
+        flags["pr.auto_merge"] = True
+    if ci.auto_approve:
+        flags |= {"gates.spec": "auto", "gates.qa": "auto"}
+    if ci.auto_approve and not ci.answers:  # those are given first; what they leave open waits
+        flags["gates.clarify"] = "auto"
+    return flags
 
 
 def with_answers(w: Workspace, prepared: Sequence[str], drive: Callable[[], Rest]) -> Rest:
