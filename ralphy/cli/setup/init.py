@@ -9,16 +9,17 @@ from pathlib import Path
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.config.edit import with_setting
+from ralphy.config.fields import named
 from ralphy.config.file import read_values
-from ralphy.config.values import Check
 from ralphy.detect.stack import StackReport
 from ralphy.detect.stack import detect as detect_stack
-from ralphy.errors import Conflict, InvalidInput, NotFound
+from ralphy.errors import NotFound
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
 from ralphy.git.commands import Repository, require_plain_rules
 from ralphy.scaffold import writer
-from ralphy.scaffold.config_template import check_lines, config_text
+from ralphy.scaffold.config_template import config_text
 from ralphy.scaffold.writer import FileAction, PlannedFile
 
 CONFIG = ".ralphy/config.yaml"
@@ -132,18 +133,5 @@ def _save(root: Path, stack: StackReport) -> tuple[bool, str]:
     taken = next((name for name in ("checks", "stack.test_command") if there.get(name) is not None), "")
     if taken:
         return False, f"kept {CONFIG}: it already has {taken}"
-    replace_file(path, _with_checks(before, stack.checks))
+    replace_file(path, with_setting(before, CONFIG, named("checks"), stack.checks))
     return True, f"saved to {CONFIG}"
-
-
-def _with_checks(before: bytes, checks: Sequence[Check]) -> bytes:
-    """The file with the checks behind everything else, read again to be sure of it."""
-    start = b"" if not before or before.endswith(b"\n") else b"\n"
-    after = before + start + "\n".join(["", *check_lines(checks), ""]).encode()
-    try:
-        if read_values(after, CONFIG).plain().get("checks") == tuple(checks):
-            return after
-    except InvalidInput:
-        pass  # such as a file in YAML's flow style, which has an end
-    lines = "\n".join(check_lines(checks))
-    raise Conflict("cannot append the checks", where=CONFIG, hint=f"add them by hand:\n{lines}")
