@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ralphy.cli.options import Invocation
 from ralphy.engine.person.story_changes import keep, plan
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import ExitCode
 from ralphy.git.run_lock import LockBusy
 from ralphy.pipeline.story_changes import Changed, StoryChange
 
-Say = Callable[[Workspace, Changed], None]
 _MEANWHILE = ("for a new story, another order or other words edit prd.json: Ralphy takes that at its next decision; "
               "or stop it with: ralphy abort")  # fmt: skip
 
 
-def change_stories(
-    call: Invocation, feature: str | None, change: StoryChange, purpose: str, say: Say, *, review: bool = True
-) -> int:
-    """Make the change and `say` it. Where another Ralphy works, the error says what can be done meanwhile."""
+@contextmanager
+def stories_changed(
+    call: Invocation, feature: str | None, change: StoryChange, purpose: str, *, review: bool = True
+) -> Iterator[tuple[Workspace, Changed]]:
+    """Make the change. Raises Held where another Ralphy works; the error says what can be done meanwhile."""
     try:
         with call.edited(feature, purpose, review=review) as (w, s):
             new = plan(s, change)
             keep(w, s, new)
-            say(w, new)
+            yield w, new
     except LockBusy as busy:
         busy.hint = _MEANWHILE
         raise
-    return ExitCode.DONE

@@ -9,7 +9,7 @@ from hashlib import sha256
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, with_options
-from ralphy.cli.stories.changes import change_stories
+from ralphy.cli.stories.changes import stories_changed
 from ralphy.engine.feature.documents import to_read
 from ralphy.engine.person.again import redo_step
 from ralphy.engine.person.story_changes import keep, plan
@@ -24,7 +24,7 @@ from ralphy.pipeline.decide import decide, waiting_gate
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import makers, step_of
-from ralphy.pipeline.story_changes import Changed, StoryChange, Verb
+from ralphy.pipeline.story_changes import StoryChange, Verb
 from ralphy.text.nearest import nearest
 
 
@@ -180,10 +180,8 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
 def reset(call: Invocation, feature: str | None) -> int:
     """Commits and kept attempts stay."""
 
-    def say(_: Workspace, new: Changed) -> None:
-        call.output.answer("reset", new.message, said=new.message)
-
-    return change_stories(call, feature, StoryChange(Verb.RESET_ALL), "reset", say, review=False)
+    with stories_changed(call, feature, StoryChange(Verb.RESET_ALL), "reset", review=False) as (_, new):
+        return call.output.answer("reset", new.message, said=new.message)
 
 
 @click.command("reset-circuit")

@@ -24,7 +24,7 @@ from ralphy.cli.options import (
 )
 from ralphy.cli.status.lines import story_line
 from ralphy.cli.status.look import standing
-from ralphy.cli.stories.changes import change_stories
+from ralphy.cli.stories.changes import stories_changed
 from ralphy.documents.criteria import Item
 from ralphy.documents.review import boxes, known_answers
 from ralphy.engine.person.accept import accept
@@ -38,7 +38,7 @@ from ralphy.git.ledger import KeptAttempt, StoryCommit
 from ralphy.pipeline.model import Prd, Story
 from ralphy.pipeline.parts import parts_in_words, with_parts
 from ralphy.pipeline.stories import asks_only, next_ready, shown_status, warnings_of, why_stuck
-from ralphy.pipeline.story_changes import Changed, StoryChange, Verb, find_story, require_dependencies
+from ralphy.pipeline.story_changes import StoryChange, Verb, find_story, require_dependencies
 from ralphy.pipeline.verification import asked_of, verified_by
 
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
@@ -237,12 +237,9 @@ def reset(call: Invocation, story_id: str, feature: str | None) -> int:
 
 
 def _change(call: Invocation, feature: str | None, change: StoryChange, purpose: str) -> int:
-    """Make the change; Conflict where another Ralphy works in the checkout."""
-
-    def say(w: Workspace, new: Changed) -> None:
-        _say(call, w, change.verb.value, new.story, new.message)
-
-    return change_stories(call, feature, change, purpose, say)
+    """Make the change, and print what it was."""
+    with stories_changed(call, feature, change, purpose) as (w, new):
+        return _say(call, w, change.verb.value, new.story, new.message)
 
 
 def _say(call: Invocation, w: Workspace, verb: str, story_id: str, message: str) -> int:
