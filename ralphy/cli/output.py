@@ -187,7 +187,7 @@ def error_body(error: Exception) -> dict[str, Any]:
 
 def harmless(text: str) -> str:
     """A text without what a terminal would obey, and without the values of the environment's secrets."""
-    return _without_secrets(clean(text))
+    return redacted(clean(text))
 
 
 def without_secrets(line: bytes) -> bytes:
@@ -218,7 +218,8 @@ def _json(value: Any) -> str:
     return without_secrets(line).decode("utf-8", "replace")  # readers of JSON take nothing else
 
 
-def _without_secrets(text: str) -> str:
+def redacted(text: str) -> str:
+    """A text without the values of the environment's secrets."""
     from ralphy.secrets.known_values import without_values
 
     data = text.encode("utf-8", "surrogateescape")

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from ralphy.cli.options import Invocation, feature_argument, for_each, with_options
+from ralphy.cli.output import redacted
 from ralphy.cli.status.moments import minute
 from ralphy.documents.report import MARKDOWN, PAGE, Report, report_of
 from ralphy.documents.report_page import in_html
@@ -34,7 +35,6 @@ from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.nights import Past, interrupted, past_of
 from ralphy.pipeline.parts import with_parts
 from ralphy.processes.program_paths import find, own_environment
-from ralphy.secrets.known_values import values_of, without_values
 from ralphy.state.journal import Journal
 
 _SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n"
@@ -61,7 +61,7 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
             value = report_now(w, location)
             if call.output.as_json:
                 return call.output.answer("report", "", **asdict(value))
-            text = _cleared(w, in_html(value, minute) if as_page or opens else in_markdown(value, minute))
+            text = redacted(in_html(value, minute) if as_page or opens else in_markdown(value, minute))
             if target is None and not (as_page or opens):
                 call.output.document(text)
                 return ExitCode.DONE
@@ -119,7 +119,7 @@ def leave_report(w: Workspace) -> None:
     """Write both forms into the feature's folder."""
     value = report_now(w, None)
     for name, text in ((MARKDOWN, in_markdown(value, minute)), (PAGE, in_html(value, minute))):
-        _lay_down(w, name, _cleared(w, text))
+        _lay_down(w, name, redacted(text))
 
 
 def _lay_down(w: Workspace, name: str, text: str) -> bool:
@@ -137,11 +137,6 @@ def _lay_down(w: Workspace, name: str, text: str) -> bool:
         exclude(w.repository, inside)
     replace_file(path, f"{_SEAL}{text}".encode("utf-8", "replace"), durable=False)
     return True
-
-
-def _cleared(w: Workspace, text: str) -> str:
-    """The text without the values of the environment's secrets."""
-    return without_values(text.encode("utf-8", "surrogateescape"), values_of(w.env)).decode("utf-8", "replace")
 
 
 def _write(path: Path, text: str) -> None:
