@@ -17,7 +17,7 @@ from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import ExitCode
 from ralphy.git.commands import GitError
 from ralphy.pipeline import decision as d
-from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, HeldUp, RunEnded, Waiting
+from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, RunEnded, Waiting
 from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import FAINT, WAITING
 
@@ -164,11 +164,3 @@ def _ahead(w: Workspace) -> str:
         commits = "1 commit" if count == 1 else f"{count} commits"
         return f"{base} is {commits} ahead: git switch {w.feature_branch} && git merge {base}" if count else ""
     return ""
-
-
-def tell_event(output: Output, event: Event) -> None:
-    """Tell of an event that is about no workspace: what holds a feature up is told however quiet it is to be."""
-    if output.as_json:
-        output.event(event.to_json())
-    for text, tone in sentences(event):
-        output.insist(text) if isinstance(event, HeldUp) else output.say(text, tone)

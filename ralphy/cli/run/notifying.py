@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.cli.run.narrator import tell_event
+from ralphy.cli.run.sentences import sentences
 from ralphy.config.load import user_file
 from ralphy.config.values import Notify
 from ralphy.engine.view.project_settings import SETTINGS
@@ -19,7 +19,7 @@ from ralphy.errors import ExitCode, RalphyError
 from ralphy.git.commands import Repository
 from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
-from ralphy.pipeline.events import Decided, Event, Listener
+from ralphy.pipeline.events import Decided, Event, HeldUp, Listener
 from ralphy.pipeline.notices import Notice, notice_of
 
 
@@ -42,8 +42,11 @@ def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
 
 
 def tell(call: Invocation, event: Event) -> None:
-    """Tell of an event that is about no feature that could be opened."""
-    tell_event(call.output, event)
+    """Tell of an event about no feature that could be opened; what holds a feature up is printed with --quiet, too."""
+    if call.output.as_json:
+        call.output.event(event.to_json())
+    for text, tone in sentences(event):
+        call.output.insist(text) if isinstance(event, HeldUp) else call.output.say(text, tone)
     if notice := notice_of(event, ""):
         _post(call, notice)
 
