@@ -1,5 +1,5 @@
-"""The dialogues of `ralphy start` on a terminal: at a gate what there is to read and what a person says to it, and
-with --interactive the question after each story."""
+"""The dialogues of `ralphy start` on a terminal: the question at a gate, and with --interactive the one after each
+story."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ralphy.cli.run.live import Live
 from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.branch_tip import work_tip
-from ralphy.engine.person.story_changes import keep, plan
+from ralphy.engine.person.story_changes import change_stories
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
@@ -41,7 +41,7 @@ _SAFE_DIFF = ("diff", "--no-ext-diff", "--no-textconv")
 
 
 class GateDialogue:
-    """Asks a person, and takes what was typed as the marker that says the same. To end the feature: `end NAME`."""
+    """Asks a person at a gate, and writes the marker for the answer. `end NAME` ends the feature."""
 
     def __init__(self, output: Output, workspace: Workspace, live: Live) -> None:
         self._output = output
@@ -51,7 +51,7 @@ class GateDialogue:
         self._wants_remarks = False
 
     def ask(self, wait: d.Wait) -> None:
-        """Ask at a gate, below what there is to read; at a limit, say how to stop."""
+        """At a gate, list what to read and ask; at a limit, say how to stop."""
         self._asked, self._wants_remarks = wait, False
         if not wait.gate:
             self._output.note("Ralphy resumes by itself; to stop, type s and Return.")
@@ -62,7 +62,7 @@ class GateDialogue:
         self._prompt()
 
     def take(self, line: str) -> bool:
-        """At a gate one of the letters, `n` also with remarks behind it; at a limit `s`. False ends the waiting."""
+        """Take a line: at a gate one of the letters, `n` also with remarks; at a limit `s`. False ends the wait."""
         if self._asked and not self._asked.gate:
             self._live.typed()
             return line.strip().lower() not in ("s", "stop", "q", "n")
@@ -91,13 +91,13 @@ class GateDialogue:
         return clarifying.open_questions(self._w) if is_asked else []
 
     def _clarifies(self, words: str) -> bool:
-        """Take the line as the answer to the question that is shown, unless it is one of the three words."""
+        """Take the line as the answer to the question on the screen, unless it is one of the three words."""
         open_ = self._unclear()
         if not open_ or words.lower() in _WORDS_BESIDE_ANSWERS:
             return False
         if not clarifying.answer(self._w, open_[0].id, words):
             self._prompt()  # nothing was typed
-        return True  # the answer is seen as any edit of the document, and the next question is asked
+        return True  # the answer is an edit of the document: the next look asks the next question
 
     def _prompt(self) -> None:
         assert self._asked
@@ -144,7 +144,7 @@ class GateDialogue:
         return True
 
     def _edit(self) -> bool:
-        """The document in the person's editor; what is saved there is a new document to be approved."""
+        """Open the document in the person's editor; a changed one is a new document to approve."""
         assert self._asked
         document = self._w.feature.file(step_of(self._asked.gate).document)
         path, before = str(document), read_regular(document)
@@ -152,11 +152,11 @@ class GateDialogue:
         if not self._own_program(editor, (path,), None):
             self._output.note(f"no editor is found by VISUAL or EDITOR: edit {path}")
         if before == read_regular(document):
-            self._prompt()  # else the new document is asked about
+            self._prompt()  # a changed document is asked about at the next look
         return True
 
     def _own_program(self, command: str, more: tuple[str, ...], text: str | None) -> bool:
-        """Have a program of the person work on the terminal, which has Ctrl-C meanwhile. False if there is none."""
+        """Run a program of the person's on the terminal, which gets Ctrl-C meanwhile. False if it is not found."""
         root, words = str(self._w.repository.root), shlex.split(command)
         program = program_paths.find(words[0], os.environ, root) if words else None
         if program is None:
@@ -182,11 +182,11 @@ class StoryDialogue:
         self._live = live
 
     def begin(self) -> None:
-        """What is over now is not asked about."""
+        """Skip the stories that are over already."""
         self._w.session = replace(self._w.session, over=over(observe(self._w, review=False).prd))
 
     def goes_on(self, story_id: str) -> bool:
-        """Ask whether to go on, to do the story again, or to stop. False to stop, as at the end of the input."""
+        """Ask whether to go on, to do the story again, or to stop. False to stop, and at the end of the input."""
         name = self._w.feature.name
         self._live.pause()
         self._output.note(f"  look   ralphy story show {story_id} {name}", FAINT)
@@ -207,14 +207,12 @@ class StoryDialogue:
         return True
 
     def _redo(self, story_id: str) -> None:
-        s = observe(self._w, review=False)
-        new = plan(s, StoryChange(Verb.RESET, story_id))
-        keep(self._w, s, new)
-        self._output.say(new.message)
+        done = change_stories(self._w, observe(self._w, review=False), StoryChange(Verb.RESET, story_id))
+        self._output.say(done.message)
 
 
 def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
-    """The paths of what the gate is about, with the stories or the size of the changes."""
+    """The documents at the gate, and the stories or the size of the changes."""
     step = step_of(gate)
     yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
     yield from ((f"  read   {w.feature.typed}/{name}", "") for name in documents_at(w, gate))
@@ -228,7 +226,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
 
 
 def _stories(w: Workspace) -> Iterator[str]:
-    with suppress(RalphyError):  # a person may be at it: the next look says what is wrong
+    with suppress(RalphyError):  # a person may be editing it: the next look reports errors
         tip = work_tip(w)
         stories = (documents.committed_prd(w, tip) if tip else w.store.load()).stories
         yield from (f"{story.id} {story.title}" for story in stories[:_MOST_STORIES])

@@ -1,4 +1,4 @@
-"""approve, reject, abort, redo, reset and reset-circuit: what a person says to a feature from the command line."""
+"""approve, reject, abort, redo, reset and reset-circuit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.cli.stories.changes import stories_changed
 from ralphy.engine.feature.documents import to_read
 from ralphy.engine.person.again import redo_step
-from ralphy.engine.person.story_changes import keep, plan
+from ralphy.engine.person.story_changes import change_stories
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.status import in_progress
 from ralphy.engine.workspace.workspace import Workspace
@@ -58,7 +58,7 @@ def _mark(call: Invocation, feature: str | None, marker: str, text: str) -> int:
 
 
 def _picked_up_by(call: Invocation, feature: str) -> str:
-    """Who reads the marker: the Ralphy that is running here, or the one to be started."""
+    """Which Ralphy reads the marker: the one that is running here, or the one to start."""
     running = holder(call.repository().checkout_dir / "lock")
     pid, purpose = running.get("pid"), running.get("purpose")
     if running and covers(purpose, feature):
@@ -68,9 +68,9 @@ def _picked_up_by(call: Invocation, feature: str) -> str:
 
 
 def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: str = "") -> tuple[str, str]:
-    """Put the marker into the feature folder; gives the feature's name and the gate.
+    """Write the marker into the feature folder; gives the feature's name and the gate.
 
-    Raises Conflict, and leaves nothing there, if no gate waits for it, or what waits there is not what was `seen`.
+    Raises Conflict, and writes nothing, if no gate waits, or if the gate's digest is not what was `seen`.
     """
     with call.workspace(feature) as w:
         call.lay_out(w)
@@ -90,9 +90,9 @@ def mark(call: Invocation, feature: str | None, marker: str, text: str, seen: st
 
 
 def _beside_pending(w: Workspace, marker: str, text: str) -> str:
-    """The marker's text behind the remarks of a rejection that nobody has taken up yet: no word of a person is lost.
+    """The marker's text, after the remarks of a rejection that Ralphy has not read yet: none is lost.
 
-    Raises Conflict for what contradicts them: an approval, or the end of the feature.
+    Raises Conflict for an approval or the end of the feature, which contradict such remarks.
     """
     path = w.feature.file("REJECTED")
     if not path.exists():
@@ -126,9 +126,9 @@ def abort(call: Invocation, feature: str | None) -> int:
 
 
 def stop(call: Invocation, feature: str | None) -> int:
-    """Have the Ralphy that works in this checkout end; gives its process id.
+    """Stop the Ralphy that works in this checkout; gives its process id.
 
-    Raises NotFound if none works here, or on another feature than the one that is named.
+    Raises NotFound if none works here, or if it works on another feature than the named one.
     """
     repository = call.repository()
     wanted = call.feature(feature).name if feature is not None else ""
@@ -148,7 +148,7 @@ def stop(call: Invocation, feature: str | None) -> int:
 
 
 def redo_help() -> str:
-    """What `ralphy redo --help` says."""
+    """The help of `ralphy redo`."""
     return (f"STEP is one of {', '.join(step.name for step in makers())}. It is done at the next run. "
             "Sets the step's document aside. A story becomes pending and its attempt count resets.")  # fmt: skip
 
@@ -164,9 +164,7 @@ def redo(call: Invocation, target: str, feature: str | None) -> int:
         if step:
             message = redo_step(w, step)
         elif any(story.id == target for story in s.prd.stories):
-            new = plan(s, StoryChange(Verb.RESET, target))
-            keep(w, s, new)
-            message = new.message
+            message = change_stories(w, s, StoryChange(Verb.RESET, target)).message
         else:
             near = nearest(target, [*(story.id for story in s.prd.stories), *named])
             raise InvalidInput(f"{target!r} is neither a step ({', '.join(named)}) nor a story of {s.feature}",

@@ -14,24 +14,27 @@ from ralphy.pipeline.story_changes import Changed, StoryChange, changed
 from ralphy.text.strict_json import dump
 
 
-def plan(s: Snapshot, change: StoryChange) -> Changed:
-    """What the change makes of prd.json, checked as if it were read from the disk. Raises what speaks against it."""
-    new = changed(s.prd, s.feature, change)
+def change_stories(w: Workspace, s: Snapshot, change: StoryChange) -> Changed:
+    """Make the change: commit it, or write it where there is no branch; nothing if prd.json says it already.
+
+    Raises what `changed` raises, and InvalidInput where prd.json would not be valid afterwards.
+    """
+    new = _checked(s, changed(s.prd, s.feature, change))
+    if new.reset is not None:
+        w.record("reset", **new.reset)  # first: once more after a kill does no harm
+    withdrawn = unasked(w, new.reopened)
+    if new.prd.raw != s.prd.raw or withdrawn:
+        land.commit_documents(w, s, new.event, new.subject, prd=new.prd, files=withdrawn)
+    return new
+
+
+def _checked(s: Snapshot, new: Changed) -> Changed:
+    """The change with its prd.json in canonical form, checked as if it were read from the disk."""
     if new.prd is s.prd:
         return new
     prd = canonical(new.prd)
     check_prd(dump(prd.raw), "the changed prd.json", base_branches=(s.tree.base,))
     return replace(new, prd=prd)
-
-
-def keep(w: Workspace, s: Snapshot, new: Changed) -> None:
-    """Commit the change, or write it where there is no branch; nothing if prd.json says it already."""
-    if new.reset is not None:
-        w.record("reset", **new.reset)  # first: once more after a kill does no harm
-    withdrawn = unasked(w, new.reopened)
-    if new.prd.raw == s.prd.raw and not withdrawn:
-        return
-    land.commit_documents(w, s, new.event, new.subject, prd=new.prd, files=withdrawn)
 
 
 def unasked(w: Workspace, keys: tuple[str, ...]) -> dict[str, bytes | None]:
