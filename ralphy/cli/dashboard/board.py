@@ -1,7 +1,7 @@
-"""What the dashboard shows: a feature as it stands, as plain values.
+"""The board: what the dashboard shows of a feature, as plain values.
 
-It is put together from what `ralphy status`, `report` and `logs` read; nothing is written. Values of the environment's
-secrets are removed.
+It has what `ralphy status`, `report` and `logs` read, without the values of the environment's secrets. Nothing is
+written.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ralphy.cli.dashboard.agents import Agents
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import Output, error_body, without_secrets
 from ralphy.cli.report import past_now, report_on
+from ralphy.cli.run.clarifying import asked_in_questions
+from ralphy.cli.run.live import evidence_of
 from ralphy.cli.status.inbox import SECTIONS, command_of, section_of
 from ralphy.cli.status.look import standing_or_error
 from ralphy.cli.status.moments import minute
 from ralphy.cli.stories.gates import documents_at, gate_digest
-from ralphy.documents.questions import key_of, open_questions
+from ralphy.documents.questions import key_of
 from ralphy.documents.report_text import tables_of
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
-from ralphy.files.read import read_regular
 from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.model import Snapshot
-from ralphy.pipeline.preconditions import recent_calls
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
 
@@ -37,12 +37,12 @@ _INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting
 
 
 def again(call: Invocation) -> Invocation:
-    """The same call with nothing remembered: time has passed. What it would print is left out."""
+    """The same call with nothing remembered, which prints nothing."""
     return Invocation(call.directory, Output(quiet=True), dict(call.flags))
 
 
 class WatchedFeature:
-    """The named feature, or "" for the one that needs a person first, and its agents from one look to the next."""
+    """The named feature ("": the one that needs a person first), with its agents from one look to the next."""
 
     def __init__(self, call: Invocation, name: str) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class WatchedFeature:
         self._agents: Agents | None = None
 
     def board(self) -> Board:
-        """All of it as it is now."""
+        """The board as it is now."""
         call = again(self._call)
         self._board = board_of(call, self.name or None)
         name = self._board["feature"]
@@ -70,7 +70,7 @@ class WatchedFeature:
 
 
 def board_of(call: Invocation, feature: str | None) -> Board:
-    """The features, and all of one of them: of the named one, or of the one that needs a person first."""
+    """All features, and the details of the named one, or of the one that needs a person first."""
     values = [_standing(call, location.feature.name) for location in call.features()]
     inbox = [_inbox_row(value) for value in values]
     inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
@@ -133,7 +133,7 @@ def _detail(call: Invocation, name: str) -> Board:
 
 
 def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
-    """The gate that waits for a person: what there is to read, and what an approval is about."""
+    """The gate that waits for a person: its documents, and the digest that an approval names."""
     gate = waiting_gate(s, w.config)
     if not gate:
         return None
@@ -144,18 +144,17 @@ def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
 
 
 def _questions(w: Workspace, s: Snapshot) -> list[dict[str, str]]:
-    """What is asked in QUESTIONS.md and has no answer yet."""
-    text = (read_regular(w.feature.file("QUESTIONS.md")) or b"").decode("utf-8", "replace")
+    """The open questions of QUESTIONS.md, each with the title of what asks."""
     titles = {story.id: story.title for story in s.prd.stories}
     return [
         {"key": key_of(asked), "question": asked.question,
          "title": titles.get(asked.story, "") or f"the {asked.step} step"}
-        for asked in open_questions(text)
+        for asked in asked_in_questions(w)
     ]  # fmt: skip
 
 
 def _budget(w: Workspace, s: Snapshot) -> dict[str, Any]:
-    limits, used = w.config.limits, len(recent_calls(s.history, s.now))
-    return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": limits.max_cost_usd,
-            "calls_left": max(0, limits.calls_per_hour - used), "runs": s.history.iterations,
-            "max_runs": limits.max_iterations}  # fmt: skip
+    evidence = evidence_of(w)
+    return {"cost_usd": round(s.history.cost_usd, 4), "max_cost_usd": evidence.budget_usd,
+            "calls_left": evidence.calls_left, "runs": s.history.iterations,
+            "max_runs": w.config.limits.max_iterations}  # fmt: skip

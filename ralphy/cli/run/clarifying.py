@@ -1,4 +1,4 @@
-"""Questions before the specification: `ralphy clarify`, and answers that do not come from an editor."""
+"""Questions before the specification: `ralphy clarify`, and answers that Ralphy writes for a person."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
 from ralphy.pipeline import clarifications
 from ralphy.pipeline.clarifications import DOCUMENT, Clarification
+from ralphy.pipeline.model import Answer
 from ralphy.pipeline.steps.clarify import CLARIFY
 
 QUESTIONS = "QUESTIONS.md"
@@ -25,7 +26,7 @@ def open_questions(w: Workspace) -> list[Clarification]:
 
 
 def answer(w: Workspace, question: str, words: str) -> bool:
-    """Write the answer below an open question. Was there anything to write?"""
+    """Write the answer below an open question; False if that changes nothing."""
     before = _text(w)
     text = clarifications.with_answer(before, question, words)
     if text == before:
@@ -36,11 +37,16 @@ def answer(w: Workspace, question: str, words: str) -> bool:
 
 def open_keys(w: Workspace) -> list[str]:
     """The stories and steps with an open question in QUESTIONS.md."""
-    return [questions.key_of(one) for one in questions.open_questions(_text(w, QUESTIONS))]
+    return [questions.key_of(one) for one in asked_in_questions(w)]
+
+
+def asked_in_questions(w: Workspace) -> tuple[Answer, ...]:
+    """The questions in QUESTIONS.md that have no answer yet."""
+    return questions.open_questions(_text(w, QUESTIONS))
 
 
 def answer_in_questions(w: Workspace, words: Mapping[str, str]) -> list[str]:
-    """Write each answer below the open question of its story or step; gives those that have one."""
+    """Write each answer below the open question of its story or step; gives those that were answered."""
     text, keys = _text(w, QUESTIONS), [key for key in open_keys(w) if key in words]
     for key in keys:
         text = questions.answered(text, key, words[key])
