@@ -1,4 +1,4 @@
-"""help, version and completion: what Ralphy says of itself, and what a shell may offer."""
+"""help, version and completion."""
 
 from __future__ import annotations
 

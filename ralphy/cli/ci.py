@@ -11,7 +11,7 @@ _IN_PROPERTY = {**_IN_TEXT, ":": "%3A", ",": "%2C"}
 
 
 def is_ci(env: Mapping[str, str]) -> bool:
-    """Does the environment say that nobody sits at this terminal?"""
+    """Does the environment say that this is CI?"""
     return env.get("CI", "").lower() in ("true", "1", "yes")
 
 

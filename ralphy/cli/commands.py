@@ -1,4 +1,4 @@
-"""The commands: where each is, and what `ralphy --help` says of it without loading any of them."""
+"""The commands: the module of each, and its summary for `ralphy --help`, which loads none of them."""
 
 from __future__ import annotations
 

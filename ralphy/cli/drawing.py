@@ -1,4 +1,4 @@
-"""What rich draws on a terminal; it gets only what was cleaned. It is imported where something is drawn."""
+"""The console that rich draws with; its texts are cleaned before. Imported only where something is drawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Terminal(Console):
                          no_color=False, markup=False, highlight=False, emoji=False, soft_wrap=True)  # fmt: skip
 
     def on_broken_pipe(self) -> None:
-        """Raise again what rich has caught: a run goes on when nobody reads its log any more."""
+        """Raise the error that rich has caught: `working_on` handles it, and the run goes on."""
         raise
 
     def write(self, text: str, tone: str = "", label: str = "", label_tone: str = "") -> None:

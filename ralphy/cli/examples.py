@@ -1,4 +1,4 @@
-"""What people type: examples of every command, shown at the end of its `--help` and on the reference page."""
+"""Examples of every command, shown at the end of its `--help` and on the reference page."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def with_examples(command: click.Command, name: str) -> click.Command:
 
 
 def same_as(command: str) -> str:
-    """The command whose examples serve for it: `tasks` is another word for `story`."""
+    """The command that has its examples: `tasks` is another word for `story`."""
     first, _, rest = command.partition(" ")
     return f"story {rest}".rstrip() if first == "tasks" else command
 

@@ -1,4 +1,4 @@
-"""A group of commands: what stands before its command, what is meant by a misspelt one, and which runs without any."""
+"""A click group with common options before the command, hints for misspelt commands, and a default command."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 from ralphy.errors import InvalidInput
 from ralphy.text.nearest import nearest
 
-# Options that stand on every command -> how many words they take after themselves.
+# Common option -> how many words it takes as its value.
 EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose": 0, "--no-progress": 0, "--color": 1}
 
 
 class Group(click.Group):
-    """Commands below a word: options that stand everywhere may stand before the command too.
+    """A group whose common options may also stand before the command.
 
     `otherwise` is the command that runs when none is named, `also` are further words for commands. `other_words` are
     commands of other tools, each with what to type here. For a misspelt command the hint names the nearest.
@@ -35,7 +35,7 @@ class Group(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         count = leading(args)
         options, rest = args[:count], args[count:]
-        if ctx.resilient_parsing and not rest:  # a shell asks for the commands that there are
+        if ctx.resilient_parsing and not rest:  # a shell completes the name of a command
             return super().parse_args(ctx, rest)
         if rest and rest[0].startswith("-"):
             return super().parse_args(ctx, rest)
@@ -64,7 +64,7 @@ class Group(click.Group):
 
 
 def leading(args: list[str]) -> int:
-    """How many words at the beginning are options that stand everywhere."""
+    """How many leading words are common options and their values."""
     count = 0
     while count < len(args) and (name := args[count].partition("=")[0]) in EVERYWHERE:
         count += 1 + (EVERYWHERE[name] if name == args[count] else 0)

@@ -1,4 +1,4 @@
-"""The command line: lazy commands, options that stand everywhere, and the one place where errors end."""
+"""The command line: commands that are imported when called, and the one place that reports errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and give its exit code; every error ends here."""
+    """Run the command line and give its exit code; every error is reported here."""
     words = sys.argv[1:] if argv is None else argv
     output = Output.plain(words)
     try:
@@ -73,10 +73,10 @@ def main(argv: list[str] | None = None) -> int:
         return output.error(problem) if problem else output.unexpected(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except SystemExit:  # how click ends when nobody reads stdout any more: no error, whatever the pipe is for
+    except SystemExit:  # click ends so when the reader of stdout is gone (| head): no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except Exception as error:  # the boundary: a defect of ours is reported as one, with what a bug report needs
+    except Exception as error:  # a defect of Ralphy's own is reported with what a bug report needs
         return output.unexpected(error)
     return code if isinstance(code, int) else ExitCode.DONE
 

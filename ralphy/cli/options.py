@@ -1,4 +1,4 @@
-"""Options that stand on every command, and the repository and feature that they lead to."""
+"""The common options of all commands, and the repository and the feature that a command works on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Amount(click.FloatRange):
 
 @dataclass(slots=True)
 class Invocation:
-    """What was asked for on the command line, and how to answer."""
+    """What the command line asks for, and where the answer goes."""
 
     directory: Path
     output: Output
@@ -90,9 +90,9 @@ class Invocation:
                                 "git commit -m 'chore: set up Ralphy'")  # fmt: skip
 
     def require_trusted(self) -> None:
-        """Note the repository's settings as the person's own, or end where they are not (exit code 4).
+        """Accept the repository's settings as the person's own.
 
-        Raises Conflict with what loosens what guards the person, and was not accepted as it is.
+        Raises Conflict with the settings that weaken the person's protection and were not accepted.
         """
         root = self.repository().root
         settings = load(root, None, env=os.environ)
@@ -103,13 +103,12 @@ class Invocation:
         record_trust(root, settings.loosening, os.environ)
 
     def require_allowed(self) -> None:
-        """Raises Conflict where a person has to look first: at settings that came from elsewhere, or are missing."""
+        """Raises Conflict where settings came from elsewhere and were not accepted, or are missing here."""
         self.require_settings()
         self.require_trusted()
 
     def require_nothing_begun(self) -> None:
-        """Raises Conflict without a commit, and in the middle of a merge, rebase or bisect: a feature that is made then
-        could not begin."""
+        """Raises Conflict without a commit, and during a merge, rebase or bisect: a new feature could not begin."""
         require_commit(self.repository())
         if operation := operation_or_bisect(self.repository()):
             raise Conflict(f"{operation} in {self.repository().root} is in progress", hint="finish or abort it first")
@@ -130,11 +129,11 @@ class Invocation:
         return next((location for location in self.features() if location.feature.name == name), None)
 
     def only(self) -> FeatureLocation:
-        """The feature that is meant where none is named. Raises NotFound or InvalidInput if that is not just one."""
+        """The only open feature. Raises NotFound where none is open, InvalidInput where several are."""
         return only_open(self.features(), self._config().project.features_dir)
 
     def meant(self, name: str | None) -> list[str | None]:
-        """The features that a command is about which only reads: the named one, or all that are open."""
+        """The features that a read-only command shows: the named one, or all that are open; [None] for the only one."""
         if name is not None:
             return [name]
         features = self.features()
@@ -150,7 +149,7 @@ class Invocation:
         return True
 
     def features(self) -> list[FeatureLocation]:
-        """All features of the repository; looked up once. A folder refused for its name alone is reported once."""
+        """All features of the repository; looked up once."""
         if self._features is None:
             self.tell_ignored()
             with closing(Checkout.of(self.repository())) as checkout:
@@ -158,7 +157,7 @@ class Invocation:
         return self._features
 
     def tell_ignored(self) -> None:
-        """Say which folders would be features if it were not for their names, each once."""
+        """Warn of each folder that is no feature because of its name alone, once."""
         root, folder = self.repository().root, self._config().project.features_dir
         for name in (name for name in ignored(root, folder) if name not in self._ignored):
             self._ignored.add(name)
@@ -166,7 +165,7 @@ class Invocation:
             self.output.note(f"warning: {folder}/{name} is ignored: {error}; rename it: {error.hint}")
 
     def look_again(self) -> None:
-        """Forget what the repository and its features are: time has passed."""
+        """Forget the repository and its features: they may have changed."""
         self._repository = self._features = None
 
     def _config(self) -> Config:
@@ -186,7 +185,7 @@ class Invocation:
 
     @contextmanager
     def seen(self, name: str | None, *, review: bool = True) -> Iterator[tuple[Workspace, Snapshot]]:
-        """The feature opened to be read, and how it stands."""
+        """The feature opened to be read, and its snapshot."""
         location, workspace = self.opened(name)
         with workspace as w:
             yield w, snapshot_at(w, location, review=review)
@@ -204,7 +203,7 @@ class Invocation:
     ) -> Iterator[tuple[Workspace, Snapshot]]:
         """The feature opened to be changed by a person: nobody else works here, a dead run is cleared first.
 
-        What does again what went wrong looks away from the `review`: it may be that which is not valid.
+        A command that repeats a step leaves out the `review`: QA_REPORT.md may be what is invalid.
 
         Raises Conflict where stories are gone from prd.json, unless it `starts_over`.
         """
@@ -224,7 +223,7 @@ class Invocation:
         return open_workspace(checkout, feature, config, checks, dict(os.environ))
 
     def _effective(self, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
-        """Configuration and checks: worked out once for all features that have no configuration of their own."""
+        """Configuration and checks; computed once for all features without a configuration of their own."""
         own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
         if own not in self._known:
             config = self.settings(feature).config
@@ -236,7 +235,7 @@ def checks_of(repository: Repository, config: Config) -> tuple[Check, ...]:
     """The checks that the settings name, else those of the repository's stack."""
     if config.checks is not None or config.stack.test_command:
         return with_stack(config, ())
-    from ralphy.detect.stack import detect  # `status` has no need of it, as a rule
+    from ralphy.detect.stack import detect  # `status` rarely needs it
 
     return with_stack(config, detect(repository.root, prefer=config.stack.language).checks)
 
@@ -293,7 +292,7 @@ def stories_begun(_: click.Context, __: click.Parameter, word: str) -> list[str]
 
 
 def not_empty(_: click.Context, __: click.Parameter, word: str | None) -> str | None:
-    """Refuses a name of nothing, such as that of an unset variable: it would be taken for all features."""
+    """Refuse an empty name, such as an unset variable: it would mean all features."""
     if word is not None and not word.strip():
         raise click.BadParameter("it is empty: give a name, or leave it out")
     return word
@@ -312,7 +311,7 @@ def named_story(call: Invocation, word: str, feature: str | None) -> tuple[str, 
 
 
 def for_each(call: Invocation, names: Sequence[str | None], show: Callable[[str | None], int]) -> int:
-    """Show one feature after the other: with --json a line for each. One that cannot be shown hides no other.
+    """Show one feature after the other, with --json a line for each; an error of one does not stop the others.
 
     Gives the exit code: that of the first one that did not end well.
     """

@@ -1,4 +1,4 @@
-"""What a command says and where: data on stdout, progress and errors on stderr, JSON when asked for."""
+"""What a command prints and where: data on stdout, progress and errors on stderr, JSON when asked for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The two streams of a command, and how much goes there."""
+    """Prints on the two streams of a command, as its options ask."""
 
     as_json: bool = False
     quiet: bool = False
@@ -47,13 +47,13 @@ class Output:
 
     @classmethod
     def plain(cls, words: Sequence[str]) -> Output:
-        """What holds before the command line is read: for the errors that end it."""
+        """The output before the command line is parsed, for errors of parsing it."""
         color = next((after for word, after in pairwise(words) if word == "--color"), "auto")
         color = next((word[8:] for word in words if word.startswith("--color=")), color)
         return cls(as_json="--json" in words, verbose="-v" in words or "--verbose" in words, color=color)
 
     def data(self, text: str | Sequence[str], value: Any) -> None:
-        """The command's result: `value` as one line of JSON, or `text` for people, as lines if they have tones."""
+        """Print the result: `value` as one line of JSON, or `text` for people, as lines if they have tones."""
         if self.as_json:
             sys.stdout.write(f"{_json(value)}\n")
             sys.stdout.flush()
@@ -65,7 +65,7 @@ class Output:
             self._write(sys.stdout, line.rstrip("\n"), tone_of(line))
 
     def answer(self, name: str, text: str | Sequence[str], code: int = ExitCode.DONE, /, **fields: Any) -> int:
-        """The result as `data` has it; its JSON is `ralphy/<name>@1` with these fields, `ok` if all is well.
+        """Print the result as `data` does; its JSON is `ralphy/<name>@1` with `ok` and these fields.
 
         Gives the exit code.
         """
@@ -73,12 +73,12 @@ class Output:
         return code
 
     def verbatim(self, text: str) -> None:
-        """A text on stdout whose lines are not to be broken."""
+        """Print a text on stdout without wrapping its lines."""
         sys.stdout.write(harmless(text))
         sys.stdout.flush()
 
     def document(self, text: str) -> None:
-        """A text in Markdown on stdout: drawn on a terminal, else as it is."""
+        """Print Markdown on stdout: drawn on a terminal, else as it is."""
         if not sys.stdout.isatty():
             self.verbatim(text)
             return
@@ -87,22 +87,22 @@ class Output:
         self.terminal(sys.stdout).print(Markdown(harmless(text), hyperlinks=False), soft_wrap=False)
 
     def result(self, text: str) -> None:
-        """A sentence on stdout that ends a run; as JSON the run's events have said it."""
+        """Print the last sentence of a run on stdout; with --json its events have it."""
         if not self.quiet and not self.as_json:
             with working_on(sys.stdout):
                 self._write(sys.stdout, text, tone_of(text))
 
     def event(self, value: Any) -> None:
-        """A line of JSON on the way."""
+        """Print a line of JSON while the command runs."""
         put(sys.stdout, _json(value) + "\n")
 
     def say(self, text: str, tone: str = "") -> None:
-        """A line of the log for people: stamped, on stderr."""
+        """Print a line of the log on stderr, with the time."""
         if not self.quiet:
             self._tell(text, tone, time.strftime("[%H:%M:%S] "))
 
     def note(self, text: str, tone: str = "") -> None:
-        """A line for people without a stamp."""
+        """Print a line on stderr, without the time."""
         if not self.quiet:
             self._tell(text, tone)
 
@@ -122,7 +122,7 @@ class Output:
             self.terminal(sys.stderr).bell()
 
     def terminal(self, stream: TextIO) -> Terminal:
-        """What draws on a stream; always the same one: what scrolls and what stays below it know of each other."""
+        """The one console that draws on a stream: the log and the live view below it share it."""
         from ralphy.cli.drawing import Terminal  # rich takes longer to load than `status` takes
 
         if stream not in self._terminals:
@@ -135,7 +135,7 @@ class Output:
             self._write(sys.stderr, text, tone or tone_of(text), label, label_tone)
 
     def _write(self, stream: TextIO, text: str, tone: str, label: str = "", label_tone: str = "") -> None:
-        """Write a text without secrets and what a terminal would obey; as it is where nothing is drawn."""
+        """Write a text without secrets and control characters; drawn on a terminal, else as it is."""
         if stream.isatty() or wants_colour(stream, self.color, os.environ):
             self.terminal(stream).write(harmless(text), tone, label, label_tone)
         else:
@@ -143,7 +143,7 @@ class Output:
             stream.flush()
 
     def error(self, error: RalphyError) -> int:
-        """What, where, what to do; gives the exit code."""
+        """Print what is wrong, where, and what to do; gives the exit code."""
         if self.as_json:
             self._json_error(error)
         else:
@@ -186,7 +186,7 @@ def error_body(error: Exception) -> dict[str, Any]:
 
 
 def harmless(text: str) -> str:
-    """A text without what a terminal would obey, and without the values of the environment's secrets."""
+    """A text with its control characters escaped, without the values of the environment's secrets."""
     return redacted(clean(text))
 
 
@@ -199,7 +199,7 @@ def without_secrets(line: bytes) -> bytes:
 
 @contextmanager
 def working_on(stream: TextIO) -> Iterator[None]:
-    """Write to the stream; when nobody reads it any more (the terminal is closed), the work goes on all the same."""
+    """Write to the stream; once its reader is gone (the terminal is closed), drop the rest and go on."""
     try:
         yield
     except OSError:

@@ -1,4 +1,4 @@
-"""prove: judge the commits of stories once more, without an agent."""
+"""prove: verify the commits of stories again, without an agent."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:
-    """(feature, commit) of the stories that are meant, oldest first. Without a word: those below HEAD; if there are
-    none, as on the base branch, those of the only open feature."""
+    """(feature, commit) of the stories to prove, oldest first. Without a word: those between the base branch and HEAD,
+    or else those of the only open feature."""
     base, dots, head = (what or "").partition("..")
     if dots:
         return _between(repository, base, head)
@@ -71,7 +71,7 @@ def _landed(call: Invocation, repository: Repository, what: str | None) -> list[
 
 
 def _merged(repository: Repository, feature: str) -> list[tuple[str, StoryCommit]]:
-    """The stories of a feature whose branch is merged: those in the history of HEAD that still count, oldest first."""
+    """The stories of a merged feature: those in the history of HEAD that were not reverted, oldest first."""
     head = resolve_commit(repository, "HEAD")
     commits = story_commits(repository, feature, head).values() if feature and head else ()
     return [(feature, one) for one in reversed(list(commits)) if not one.reverted_by]
@@ -87,8 +87,8 @@ def _between(repository: Repository, base: str, head: str) -> list[tuple[str, St
 
 
 def _base(call: Invocation, repository: Repository) -> str:
-    """The base branch, here or at the remote: set, or usual, or recorded in a prd.json. The remote's where there is no
-    other, as in CI."""
+    """The base branch: of the settings, else a usual name, else recorded in a prd.json. The remote's if there is no
+    local one, as in CI."""
     set_one = call.settings().config.git.base
     recorded = (location.base for location in call.features())
     names = (set_one,) if set_one else dict.fromkeys((*USUAL_BASES, *recorded))

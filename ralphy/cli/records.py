@@ -1,4 +1,4 @@
-"""logs, attempts and audit: what the agents did, what they made that did not count, and the journal of it all."""
+"""logs, attempts and audit: the runs of agents, the rejected attempts, and the journal."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def logs(
     journal = RunLines(repository)
 
     def show(lines: Iterable[Line], most: int | None = None) -> None:
-        """Print the lines that say anything, or the last of them: with paths as people read them, or as JSON."""
+        """Print the lines with a text, or the last of them: with paths of the checkout, or as JSON."""
         wanted = (line for line in lines if (line.raw if raw else line.text))
         for line in wanted if most is None else deque(wanted, maxlen=most):
             if raw:
@@ -109,7 +109,7 @@ def _tone_of(value: Mapping[str, Any]) -> str:
 
 
 def _write_raw(line: bytes) -> None:
-    """As it is, but for the environment's secrets; on a terminal without what the terminal would obey."""
+    """Print the line without the environment's secrets; on a terminal with its control characters escaped."""
     data = without_secrets(line)
     if sys.stdout.isatty():
         data = clean(data.decode("utf-8", "replace")).encode()
@@ -120,7 +120,7 @@ def _write_raw(line: bytes) -> None:
 def _follow(
     features: Sequence[Feature], story: str, journal: RunLines, show: Callable[..., None], tail: int | None
 ) -> None:
-    """Show what there is, then whatever is written, until interrupted. A run ends when the next one begins."""
+    """Show the lines so far, then new ones, until interrupted. A run ends when the next one begins."""
     with Wakeups([feature.folder for feature in features]) as wakeups:
         earlier_runs = _runs_of(features)
         seen = {run.folder for run in earlier_runs}
@@ -137,12 +137,12 @@ def _follow(
 
 
 def _runs_of(features: Sequence[Feature]) -> list[RunFolder]:
-    """The runs of all these, the newest last: a run's folder begins with its time."""
+    """The runs of these features, the newest last: a run's folder begins with its time."""
     return sorted((run for feature in features for run in runs(feature)), key=lambda run: run.folder.name)
 
 
 def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple[list[Feature], str]:
-    """The features and the story ("" for all) that are meant: a word may be either, or feature/story."""
+    """The features and the story ("" for all) that a word names: a feature, a story, or feature/story."""
     story = ""
     if word is not None and feature is None and call.is_feature(word):
         feature = word
@@ -152,7 +152,7 @@ def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple
 
 
 class Attempts(Group):
-    """`attempts US-001` lists: what is not a command is the story whose attempts are meant."""
+    """`attempts US-001` lists: a word that is no command is a story."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         word = next(iter(args[leading(args) :]), "-")
@@ -232,7 +232,7 @@ def _one(call: Invocation, word: str, number: int | None) -> tuple[Repository, K
 
 
 def _require_place(repository: Repository, branch: str, features_dir: str) -> None:
-    """Raises Conflict where an attempt's code would not be beside its branch's, or beside other changes."""
+    """Raises Conflict unless the feature's branch is checked out, without uncommitted changes."""
     require_plain_rules(repository.root)
     here, head = current_branch(repository), head_of(repository)
     if here != branch:

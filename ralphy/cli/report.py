@@ -1,7 +1,7 @@
-"""report: what waits, what landed and what proves it, what failed and why, when who worked, and what it cost.
+"""report: what waits, what landed and its proof, what failed and why, the night by lane, and the cost.
 
-The same stands in the feature's folder after every run, as REPORT.md and as a page. Git ignores both, and nothing reads
-them: they are in the way of no merge and of no switch of branches.
+Every run also leaves it in the feature's folder, as REPORT.md and as a page. Git ignores both, so they hinder no merge
+and no switch of branches; nothing reads them.
 """
 
 from __future__ import annotations
@@ -83,21 +83,21 @@ def report_now(w: Workspace, location: FeatureLocation | None) -> Report:
 
 
 def past_now(w: Workspace) -> Past:
-    """What the journal has of a feature."""
+    """The feature's past as the journal has it."""
     past = past_of(Journal(w.repository.state_dir / "journal.jsonl").entries(), w.feature.name)
     is_worked_on = w.worked_on_in or holder(w.repository.checkout_dir / "lock")
     return past if is_worked_on else interrupted(past)
 
 
 def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) -> Report:
-    """The report on a feature as it was seen."""
+    """The report on a feature, from its snapshot."""
     commits = unreverted_commits(w.repository, w.feature.name, snapshot.tree.head)
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
 
 def reporting(w: Workspace, listener: Listener) -> Listener:
-    """The listener; when work comes to a rest, the report is written: after an agent's run or a push, not for each
-    decision about a feature that waits. What hinders that hinders nothing else."""
+    """The listener, which also writes the report when a run rests after work: an agent's run or a push. An error is
+    only a warning."""
     has_worked = False
 
     def hear(event: Event) -> None:
@@ -123,9 +123,9 @@ def leave_report(w: Workspace) -> None:
 
 
 def _lay_down(w: Workspace, name: str, text: str) -> bool:
-    """Write a file of Ralphy's own into the feature's folder, for nobody to commit.
+    """Write a file of Ralphy's own into the feature's folder, and have Git ignore it.
 
-    False where something else stands there, or the commit that is checked out has it: Git could not switch from it.
+    False if a person's file has that name, or if the file is committed: Git could not switch branches.
     """
     path, inside = w.feature.file(name), w.feature.in_repository(name)
     is_own = (read_regular(path) or b"").startswith(_SEAL.encode())
@@ -147,7 +147,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def open_in_browser(call: Invocation, target: str) -> int:
-    """Show a page in the person's browser, or say that there is none."""
+    """Open a page in the person's browser, or print that no program opens it."""
     root = str(call.repository().root)
     opener = find("open" if sys.platform == "darwin" else "xdg-open", os.environ, root)
     if opener is None:

@@ -1,4 +1,4 @@
-"""stats: what all nights of a repository came to."""
+"""stats: the totals of all nights of a repository."""
 
 from __future__ import annotations
 

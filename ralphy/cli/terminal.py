@@ -1,7 +1,7 @@
-"""Text as a terminal may have it: harmless, and in colour where that is wanted.
+"""Text for a terminal: control characters escaped, in colour where that is wanted.
 
-That is on a terminal, unless NO_COLOR says no, or CLICOLOR_FORCE or FORCE_COLOR say yes anywhere; `--color always` and
-`never` beat them.
+A terminal gets colour unless NO_COLOR is set; CLICOLOR_FORCE and FORCE_COLOR ask for it anywhere. `--color always` and
+`never` override them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TextIO
 
 from ralphy.cli.ci import is_ci
 
-# What stands for our own signs where a stream has no UTF-8, column by column; all others become "?".
+# Ralphy's signs -> one ASCII character, for streams without UTF-8; other characters become "?".
 _ASCII = {"✓": "+", "✗": "x", "…": "~", "·": ".", "█": "#", "▒": "=", "░": ".", "─": "-", "→": ">", "–": "-"}
 
 
@@ -29,14 +29,14 @@ def wants_colour(stream: TextIO, choice: str, env: Mapping[str, str]) -> bool:
 
 
 def clean(text: str) -> str:
-    """Text without what a terminal would obey: control characters become visible."""
+    """Text with its control characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
 def speak_ascii(*streams: TextIO) -> None:
-    """Have streams that cannot have a sign spell it, in place of ending in an error."""
+    """Replace the signs that a stream cannot encode, instead of failing."""
 
     def spell(error: UnicodeError) -> tuple[str, int]:
         assert isinstance(error, UnicodeEncodeError)

@@ -82,7 +82,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
 
 
 def _free(all_lanes: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
-    """The lanes that are to go. NotFound for a name that none has, Conflict for one that somebody uses."""
+    """The lanes to delete. NotFound for an unknown name, Conflict for a lane in use."""
     known = {lane.name: lane for lane in all_lanes}
     for name in wanted:
         if name not in known:

@@ -1,4 +1,4 @@
-"""What the agents of a feature do now, read from the streams of their runs, as the live view has it."""
+"""What the agents of a feature do now, read from the streams of their runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_LINES = 400
 
 
 class Agents:
-    """The runs of one feature that go on: `look` finds out which these are, `read` how far they have come."""
+    """The current runs of one feature: `look` finds them, `read` reads on in their streams."""
 
     def __init__(self, call: Invocation, name: str) -> None:
         self.name = name
@@ -31,7 +31,7 @@ class Agents:
         self._night = Night(began=0.0)
 
     def look(self, w: Workspace) -> None:
-        """Take up the runs that are open; those that have ended are forgotten."""
+        """Add the runs that have begun, and drop those that have ended."""
         w.journal.catch_up(w.history)
         entries = w.history.open_runs if holder(w.repository.checkout_dir / "lock") else ()
         began = {event.run: event for entry in entries if isinstance(event := of_journal(entry, {}), RunBegan)}
@@ -44,7 +44,7 @@ class Agents:
             self._readers |= {run.run: self._journal.reader(run) for run in runs(self._feature) if run.run in new}
 
     def read(self) -> list[dict[str, Any]]:
-        """What each does now, by lane; reads only what its stream has got since."""
+        """What each agent does now, by lane; reads only the new part of each stream."""
         for run, reader in self._readers.items():
             for line in reader.new():
                 if line.text:

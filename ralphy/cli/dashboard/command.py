@@ -1,4 +1,4 @@
-"""dashboard: the running night on a page in a browser."""
+"""dashboard: a night on a page in a browser."""
 
 from __future__ import annotations
 

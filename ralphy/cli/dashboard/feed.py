@@ -1,6 +1,6 @@
-"""The boards of a feature as time passes: it is looked at again when files changed that a board shows.
+"""The boards of a feature as time passes: one for each change of the files that a board shows.
 
-A stream that grows is only read on; everything else makes the whole board anew.
+If only streams have grown, they are read on; any other change makes the whole board again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ralphy.cli.dashboard.board import Board, WatchedFeature
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import error_body
 
-# What is due for other reasons than a change: a limit that is over, a lock that nobody holds any more.
+# A board can change without a file: a limit is over, a lock is released.
 _RESYNC_TICKS, _TICK_MS, _STEP_MS = 20, 1000, 50
 # At most this part of the time is spent on looking.
 _LEAST_S, _SHARE = 0.3, 4
 _STREAMS = ("stream.ndjson", "stderr.log")
-# Of what lies in Git's folder: that which a person sees. The rest is Ralphy's own bookkeeping, some of it by looking.
+# Files of Ralphy in Git's folder that a board shows; looking itself writes others.
 _OF_THE_STATE = ("journal.jsonl", "lock")
 
 
@@ -45,10 +45,10 @@ def _look(watched: WatchedFeature, changed: Collection[str]) -> Board:
 
 
 async def _changes(folders: Collection[Path]) -> AsyncIterator[set[str]]:
-    """The paths that changed and matter: no paths at first, then those of each change, and no paths once in a while."""
+    """The changed paths that a board shows: none at first, then those of each change, and none once in a while."""
     yield set()
     quiet_ticks = 0
-    for polling in (None, True):  # where the system has no watches left, the folders are polled
+    for polling in (None, True):  # without free watches of the system, the folders are polled
         with suppress(OSError):
             async for batch in awatch(*folders, watch_filter=None, step=_STEP_MS, debounce=_STEP_MS,
                                       rust_timeout=_TICK_MS, yield_on_timeout=True, force_polling=polling):  # fmt: skip
@@ -59,7 +59,7 @@ async def _changes(folders: Collection[Path]) -> AsyncIterator[set[str]]:
 
 
 def _matters(path: str) -> bool:
-    """Is it about something that a board shows?"""
+    """Does a board show something of the file?"""
     parts = path.split("/")
     if ".git" not in parts or "heads" in parts:
         return True
@@ -72,7 +72,7 @@ def _problem(feature: str, error: dict[str, object]) -> Board:
 
 
 def _folders(call: Invocation) -> list[Path]:
-    """Where everything happens that a board shows."""
+    """The folders of the files that a board shows."""
     repository = call.repository()
     features = repository.root / call.settings().config.project.features_dir
     wanted = (features, repository.state_dir, repository.common_dir / "refs" / "heads")

@@ -1,4 +1,4 @@
-"""What a person says from a dashboard: the same as `approve`, `reject`, `abort`, or an answer in QUESTIONS.md."""
+"""The actions of the dashboard: approve, reject, answer, abort, and the documents to read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MOST_SHOWN = 400_000
 
 
 def approve(call: Invocation, feature: str, seen: str) -> str:
-    """Approve what waits at the gate, if it is what was `seen`; gives what was done."""
+    """Approve what waits at the gate if its digest is still `seen`; gives a message."""
     name, gate = mark(again(call), feature, "APPROVED", "", seen)
     return f"approved {gate} of {name}"
 
 
 def reject(call: Invocation, feature: str, remarks: str, seen: str) -> str:
-    """Send back what waits at the gate, with remarks for its agent. Nothing here ends a feature."""
+    """Send back what waits at the gate, with remarks for its agent; this never ends a feature."""
     if not remarks.strip():
         raise InvalidInput("a rejection needs remarks: say what should change",
                            hint=f"to end the feature: ralphy reject {feature} --end")  # fmt: skip
@@ -48,7 +48,7 @@ def abort(call: Invocation, feature: str) -> str:
 
 
 def document(call: Invocation, feature: str, name: str) -> str:
-    """A document of the feature that a gate asks to be read; the code's changes are called `changes`."""
+    """A document that waits at the feature's gate; `changes` is the patch of the code."""
     with again(call).workspace(feature) as w:
         gate = gate_of(w, observe(w))
         if gate and name == "changes" and gate["has_changes"]:

@@ -1,4 +1,4 @@
-"""The parts of the dashboard's page, rendered here whenever the board differs."""
+"""The parts of the dashboard's page as HTML, rendered from a board."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The dashboard in a browser: one page, a stream of boards, and what a person says, on this machine's loopback alone.
+"""The dashboard's server: one page, a stream of boards, and the person's actions, on the loopback alone.
 
-Whoever knows the token in the address is the person; `Guard` also refuses other names for this machine (a page
-elsewhere that makes its name lead here) and requests that another page makes. It is imported where it is used:
-starlette is an extra.
+Who knows the token in the address is the person. `Guard` also refuses other host names (DNS rebinding) and requests
+from other pages. Imported only by the command: starlette is an extra.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ _STATUS = {NotFound: 404, InvalidInput: 400, Conflict: 409}
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Lets through what comes to one of the `hosts`, from their own page, behind the token; all else gets 403."""
+    """Passes on requests with the token to one of the `hosts`, from its own page; all others get 403."""
 
     app: ASGIApp
     token: str
@@ -78,7 +77,7 @@ class Guard:
         await app(scope, receive, guarded)
 
     def why_refused(self, scope: Scope) -> str:
-        """Why the request is not answered; "" if it is."""
+        """Why the request is refused; "" if it is not."""
         headers = Headers(scope=scope)
         given = str(scope["path"]).lstrip("/").partition("/")[0]
         if headers.get("host", "").lower() not in self.hosts:
@@ -108,7 +107,7 @@ class Dashboard:
         return f"http://{LOOPBACK}:{self.port}/{self.token}/"
 
     def app(self) -> ASGIApp:
-        """All that is answered, behind its guard."""
+        """The application behind its guard."""
         routes = [
             Route("/{token}/", self._file),
             Route("/{token}/events", self._events),
@@ -138,7 +137,7 @@ class Dashboard:
         )
 
     async def _do(self, request: Request) -> Response:
-        """Do what a person asks for: approve, reject, answer or abort."""
+        """Approve, reject, answer or abort, as the person asks."""
         try:
             body = await _body(request)
             done = await run_in_threadpool(self._act, request.path_params["act"], body)
@@ -165,7 +164,7 @@ class Dashboard:
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
     async def _boards(self, feature: str) -> AsyncIterator[str]:
-        """The parts of the page, then those that change; a comment if none does, which keeps the connection."""
+        """Events with all parts of the page, then with those that change; a comment where none does."""
         sent: dict[str, str] = {}
         async for board in self.boards(self.call, feature):
             parts = await run_in_threadpool(parts_of, board)
@@ -176,7 +175,7 @@ class Dashboard:
 
 
 async def _body(request: Request) -> dict[str, str]:
-    """The texts of a request; InvalidInput if it is not JSON of a few."""
+    """The fields of a request; InvalidInput if it is too long or not a JSON object."""
     data = b""
     async for piece in request.stream():
         data += piece
@@ -214,7 +213,7 @@ def bound(port: int) -> socket.socket:
 
 
 def serve(dashboard: Dashboard, listening: socket.socket) -> None:
-    """Answer until a signal ends it. Raises KeyboardInterrupt where it was Ctrl-C."""
+    """Serve until a signal. Raises KeyboardInterrupt on Ctrl-C."""
     config = uvicorn.Config(dashboard.app(), log_level="critical", access_log=False, lifespan="off", ws="none",
                             proxy_headers=False, server_header=False, timeout_graceful_shutdown=1)  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])

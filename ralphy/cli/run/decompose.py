@@ -1,4 +1,4 @@
-"""decompose: a PRD becomes a specification and stories, and nothing beyond that."""
+"""decompose: turn a PRD into a specification and stories, without building them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _name(features: Path, prd: Path, text: str) -> str:
 
 
 def _is_new(folder: Path, text: str) -> bool:
-    """Is there to be a folder for it? Raises Conflict for one that has another PRD.md."""
+    """Is the feature new? Raises Conflict for a folder with another PRD.md."""
     there = folder / "PRD.md"
     if not there.exists():
         return True
@@ -96,7 +96,7 @@ def _is_new(folder: Path, text: str) -> bool:
 
 
 def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tuple[str, str]]) -> int:
-    """The stories with what each waits for, and how to go on."""
+    """Print the stories with what each waits for, and how to go on."""
     with call.seen(feature) as (w, snapshot):
         at = w.feature.in_repository("SPEC.md")
     waves = waves_of(snapshot, len(snapshot.prd.stories))

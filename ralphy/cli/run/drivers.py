@@ -1,4 +1,4 @@
-"""start, loop and watch: three drivers of the same decisions."""
+"""start, loop, watch and plan: four ways to drive the same decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEVELS = click.Choice(["minimal", "moderate", "strict"])
 
 
 def limit_options(command: Any) -> Any:
-    """What bounds a run."""
+    """Add the limits of a run."""
     options = (
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum agent runs."),
         click.option("--max-attempts", type=WholeNumber(1), metavar="N", help="Maximum attempts per story."),
@@ -55,7 +55,7 @@ def limit_options(command: Any) -> Any:
 
 
 def run_options(command: Any) -> Any:
-    """What bounds a run of one feature, and what only such a run can do."""
+    """Add the limits of a run, and what only a run of one feature can do."""
     dry_run = click.option("--dry-run", "-n", is_flag=True, help="Show the plan (ralphy plan); change nothing.")
     only = click.option("--story", "only", multiple=True, metavar="ID", help="Only this story and the pieces it is "
                         "split into; repeatable, a list US-001,US-004 or a range US-003..US-005.")  # fmt: skip
@@ -128,7 +128,7 @@ def start(
 
 
 def _require_feature(call: Invocation, word: str) -> None:
-    """Raises NotFound for a word that names no feature: it may be meant as a description."""
+    """Raises NotFound for a word that names no feature; its hint is for those who meant a description."""
     try:
         call.feature(word)
     except NotFound as error:
@@ -137,7 +137,7 @@ def _require_feature(call: Invocation, word: str) -> None:
 
 
 def _require_terminal(limits: dict[str, Any]) -> None:
-    """Raises InvalidInput where nobody can be asked after each story, or stories are worked on side by side."""
+    """Raises InvalidInput without a terminal to ask on, and where several agents are to work."""
     if limits["ci"] or is_ci(os.environ) or not sys.stdin.isatty():
         raise InvalidInput("--interactive asks after each story, and there is no terminal",
                            hint="leave it out; for one story at a time: --story ID")  # fmt: skip
@@ -189,7 +189,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
     chosen = [] if feature else open_features(call)
     if not feature and not chosen and (ended := _nothing_open(call)):
         return call.output.answer("loop", ended, reason=ended)
-    if len(chosen) < 2 or asks:  # who can be asked names the feature
+    if len(chosen) < 2 or asks:  # `start` runs one feature: with several, it asks for a name
         chosen = [call.feature(feature)]
     else:
         _require_fit_for_all(chosen, session, limits)
@@ -221,7 +221,7 @@ def _opened(call: Invocation, checkout: Checkout, feature: Feature, session: Ses
 
 
 def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[str, Any]) -> None:
-    """Raises InvalidInput with an option that is about one feature."""
+    """Raises InvalidInput for an option that needs one feature."""
     story = f"--story {','.join(session.only)}" if session.only else ""
     if option := story or ("--reset-circuit" if limits.get("reset_circuit") else ""):
         names = ", ".join(one.name for one in chosen)
@@ -230,14 +230,14 @@ def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[s
 
 
 def _nothing_open(call: Invocation) -> str:
-    """What to say where every feature is finished; "" where there is none at all."""
+    """The message where every feature is finished; "" where there is no feature."""
     features = call.features()
     summary = ", ".join(f"{location.feature.name} is {location.life.value}" for location in features[:10])
     return f"nothing to do: {summary}" if summary else ""
 
 
 def until_of(call: Invocation, config: Config, now: float) -> float | None:
-    """When no agent is started any more: at the setting's time, or at the end of what CI gives."""
+    """The time after which no agent starts: that of the setting, or the end of CI's time."""
     deadlines = (clock_time(config.limits.until, now), call.deadline)
     return min((at for at in deadlines if at is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""start --fresh: a feature from nothing, after a question."""
+"""start --fresh: start a feature from nothing, after a question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ralphy.text.tone import STRONG
 
 
 def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
-    """Keep what there is of the feature under a ref, and leave PRD.md alone; False where the person says no."""
+    """Save the feature under a ref, and leave only PRD.md; False if the person says no."""
     with call.edited(feature, "start over", review=False, starts_over=True) as (w, s):
         if not is_begun(w):
             return True

@@ -28,9 +28,9 @@ _MOST_SUMMARY = 900_000  # GitHub takes a megabyte
 
 
 def use_profile(call: Invocation, *, asked_for: bool, now: float) -> bool:
-    """Put the profile in force if it is `asked_for`, or if this is CI and the settings have a section `ci`.
+    """Apply the profile if it is `asked_for`, or if this is CI and the settings have a section `ci`.
 
-    What the command line says stays. Was it put in force?
+    Options of the command line override it. Gives whether it applies.
     """
     settings = load(call.repository().root, None, env=os.environ, flags=call.flags)
     is_set = any(name.startswith("ci.") and source != "default" for name, source in settings.sources.items())
@@ -40,7 +40,7 @@ def use_profile(call: Invocation, *, asked_for: bool, now: float) -> bool:
     call.flags = {**flags_of(settings.config), **call.flags}
     call.deadline = now + profile.max_total_time
     _commit_as(profile.author)
-    call.look_again()  # Git's environment is another one now
+    call.look_again()  # Git's environment has changed
     return True
 
 
@@ -66,13 +66,13 @@ def flags_of(config: Config) -> dict[str, object]:
         flags["pr.auto_merge"] = True
     if ci.auto_approve:
         flags |= {"gates.spec": "auto", "gates.qa": "auto"}
-    if ci.auto_approve and not ci.answers:  # those are given first; what they leave open waits
+    if ci.auto_approve and not ci.answers:  # prepared answers come first; what they leave open waits
         flags["gates.clarify"] = "auto"
     return flags
 
 
 def with_answers(w: Workspace, prepared: Sequence[str], drive: Callable[[], Rest]) -> Rest:
-    """Drive; and as often as that ends at a question which an answer is prepared for, again. Each is used once."""
+    """Drive, again after each rest at a question with a prepared answer. Each answer is used once."""
     answers = dict(_pair(text) for text in prepared)
     used: set[str] = set()
     while True:
@@ -82,13 +82,13 @@ def with_answers(w: Workspace, prepared: Sequence[str], drive: Callable[[], Rest
 
 
 def _pair(text: str) -> tuple[str, str]:
-    """(key, words) of `US-003: Blue`; what names nothing answers everything."""
+    """(key, words) of `US-003: Blue`; an answer without a key is for all questions."""
     key, colon, words = text.partition(":")
     return (key.strip(), words.strip()) if colon and words.strip() else (_ANY, text.strip())
 
 
 def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
-    """Answer what is open in CLARIFICATIONS.md and QUESTIONS.md, as far as that is prepared. Was anything?"""
+    """Write the prepared answers into CLARIFICATIONS.md and QUESTIONS.md; False if there was none to write."""
 
     def prepared_for(key: str) -> str:
         return "" if key in used else answers.get(key) or answers.get(_ANY, "")
@@ -103,7 +103,7 @@ def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
 
 
 def telling_github(w: Workspace, listener: Listener) -> Listener:
-    """The listener; in a workflow of GitHub, failures stand beside their files, and each rest leaves a summary."""
+    """The listener; in a workflow of GitHub, it also annotates failures, and writes a summary at each rest."""
     if not is_github(os.environ):
         return listener
     reported: set[str] = set()
@@ -128,7 +128,7 @@ def _annotate(level: str, text: str, where: str, title: str) -> None:
 
 
 def _summarise(w: Workspace) -> None:
-    """Write the report into the job's summary, replacing an earlier one; an error of that is only a warning."""
+    """Write the report into the job's summary, in place of an earlier one; an error is only a warning."""
     path = os.environ.get("GITHUB_STEP_SUMMARY", "")
     if not path:
         return

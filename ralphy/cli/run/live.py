@@ -29,7 +29,7 @@ _LEAST_COLUMNS, _LEAST_LINES = 30, 8  # a smaller terminal belongs to the log al
 
 
 class Live:
-    """Shows a night as long as it is entered: `hear` has the events, a thread of its own lets the time pass."""
+    """Shows a night while it is entered: `hear` gets the events, a thread redraws as time passes."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -51,24 +51,24 @@ class Live:
         self.pause()
 
     def hear(self, event: Event, evidence: Evidence | None = None) -> None:
-        """Take up an event, and what is known beside it."""
+        """Add an event, and what is known beside it."""
         night = after(event, self._night)
         self._night = replace(night, evidence=evidence) if evidence else night
         if isinstance(event, Decided) and not event.rests:
             self._is_paused = False
 
     def log_grew(self) -> None:
-        """Something was said just now: no heartbeat is needed."""
+        """The log has grown: no heartbeat is needed."""
         self._grown_at = time.monotonic()
 
     def pause(self) -> None:
-        """A person is asked, and types on the last line, until the next act."""
+        """Hide the view until the next act: a person types on the last line."""
         with self._drawing:
             self._is_paused = True
             self._clear()
 
     def typed(self) -> None:
-        """A line was typed behind the last one: the cursor goes back to where rich left it."""
+        """A person has typed a line: move the cursor back to where rich left it."""
         if self._view:
             self._view.console.control(Control.move(0, -1))
 
@@ -77,7 +77,7 @@ class Live:
             self.tick(time.time(), time.monotonic())
 
     def tick(self, now: float, steady: float) -> None:
-        """Show how things stand now."""
+        """Draw the view, or print a heartbeat in a log that was silent for long."""
         if self._output.is_live:
             with self._drawing, working_on(sys.stderr):
                 self._draw(now)
@@ -117,7 +117,7 @@ def is_in_front(stream: TextIO) -> bool:
 
 
 def evidence_of(w: Workspace) -> Evidence:
-    """What a workspace knows beside its events."""
+    """What the events of a workspace do not say."""
     now, history, limits = w.clock(), w.history, w.config.limits
     return Evidence(
         budget_usd=limits.max_cost_usd,
@@ -130,7 +130,7 @@ def evidence_of(w: Workspace) -> Evidence:
 
 
 def heartbeat(night: Night, now: float) -> str:
-    """One line: who works, for how long, and how often they have called a tool; "" if nobody does."""
+    """One line: which agents work, for how long, and how many tool calls they made; "" if none works."""
     return "; ".join(
         f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {calls_of(agent)}"
         for agent in night.agents.values()

@@ -1,5 +1,4 @@
-"""The narrator: the events of a run, as a stamped log on stderr and the live view below it; with `--json`, as lines on
-stdout."""
+"""The narrator prints the events of a run: as a log on stderr above the live view, with `--json` as lines on stdout."""
 
 from __future__ import annotations
 
@@ -28,9 +27,9 @@ RESUMABLE = "nothing is lost; run it again to resume"
 
 
 class Narrator:
-    """Tells what happens to one feature: it is the listener of its workspace.
+    """Prints what happens to one feature, as the listener of its workspace.
 
-    `named` features are some of several, which go on when one of them rests; `patience` is what the driver waits for.
+    A `named` feature is one of several: its name begins each line. `patience` is what the driver waits for.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Narrator:
         self._workspace.tick_s = _EVERY_MINUTE_S if self._output.as_json else live_s
 
     def hear(self, event: Event) -> None:
-        """Tell of an event, unless it was told already or comes too soon."""
+        """Print an event, unless it repeats the last one or comes too soon."""
         looks = isinstance(event, Decided | RunEnded)
         self._live.hear(event, evidence_of(self._workspace) if looks else None)
         if isinstance(event, Decided) and self._is_known(event):
@@ -66,7 +65,7 @@ class Narrator:
         self._show(event)
 
     def _is_known(self, event: Decided) -> bool:
-        """Is this the rest that was told last?"""
+        """Is this the rest that was printed last?"""
         last, self._last = self._last, event
         if last is None and event.ahead and not event.rests:
             self._say(event.ahead)
@@ -74,7 +73,7 @@ class Narrator:
         return bool(last and last.rests and event.rests and last.reason == event.reason)
 
     def _is_time(self) -> bool:
-        """May a line of the agent's activity be told? A few a second at the most."""
+        """May a line of the agent's activity be printed? At most a few a second."""
         now = time.monotonic()
         if not self._output.progress or now - self._last_shown < _EVERY_S:
             return False
@@ -82,10 +81,10 @@ class Narrator:
         return True
 
     def _show(self, event: Event) -> None:
-        """The event as people read it."""
+        """Print the event for people."""
         match event:
             case AgentActivity(activity="start"):
-                pass  # the decision has said which agent begins
+                pass  # the decision names the agent that begins
             case AgentActivity() if event.activity != "warning":
                 self._show_activity(event)
             case Waiting() if self._output.as_json or self._output.is_live:
@@ -104,7 +103,7 @@ class Narrator:
                 self._insist(event)
 
     def _show_activity(self, event: AgentActivity) -> None:
-        """What an agent does now: the live view has the last of it."""
+        """Print what an agent does now, where no live view shows it."""
         if not self._output.is_live or self._output.verbose:
             text = " ".join(clean(event.text).split())[:100]
             self._output.note(f"           {self._prefix}{self._whose(event)}{event.activity}: {text}", FAINT)
@@ -116,7 +115,7 @@ class Narrator:
             self._live.log_grew()
 
     def _whose(self, event: Event) -> str:
-        """The story, where several agents work side by side."""
+        """The story of the event, where several agents work side by side."""
         return f"{event.story} " if event.story and self._workspace.config.lanes.jobs > 1 else ""
 
     @property
@@ -125,7 +124,7 @@ class Narrator:
         return Dialogue(asked.ask, asked.take)
 
     def finished(self, rest: d.Rest) -> int:
-        """The end of a run: where things stand, and what to do next."""
+        """Print the end of a run: where things stand, and what to do next. Gives the exit code."""
         if self._last and rest.exit_code != ExitCode.DONE:
             self._insist(self._last)
         if self._last and not self._output.as_json and not self._named:
@@ -133,7 +132,7 @@ class Narrator:
         return rest.exit_code
 
     def interrupted(self, how: str) -> None:
-        """Somebody has ended the run."""
+        """Print that a signal has ended the run."""
         self._output.insist(f"{how}: {RESUMABLE}")
 
     def _insist(self, rest: Decided) -> None:
@@ -157,7 +156,7 @@ class Narrator:
 
 
 def _ahead(w: Workspace) -> str:
-    """What the base branch has that the finished feature's branch has not; "" where that is nothing."""
+    """How far the base branch is ahead of the finished feature's branch, and how to merge it; "" if it is not."""
     base = base_branch(w.repository, w.config, str(w.store.load().workflow.get("base") or ""))
     with suppress(GitError):
         count = int(w.repository.text("rev-list", "--count", f"{w.feature_branch}..{base}", "--"))

@@ -15,7 +15,7 @@ _SHOWN_TOKENS = ("input", "output", "cache_read", "cache_creation")
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """An agent's run that goes on: what it does now, its calls of tools, and the watchdog's last warning."""
+    """A run of an agent: what it does now, how many tool calls it made, and the watchdog's last warning."""
 
     subject: str
     attempt: int
@@ -29,8 +29,8 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the events do not say: the budget, what is left of the calls of an hour, from how many to how many seconds a
-    story takes as a rule, the provider's usage windows, and the state of the circuit breaker."""
+    """What the events do not say: the budget, the runs left in this hour, the least and the most seconds that a story
+    usually takes, the provider's usage windows, and the state of the circuit breaker."""
 
     budget_usd: float | None = None
     calls_left: int | None = None
@@ -42,9 +42,9 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """`feature` is the one that is worked on, the next lines are about it; `agents` are its runs by their ids.
+    """`feature` is the current one, and the fields below it are about it; `agents` are its runs by their ids.
 
-    `until` is the moment that is waited for. `waiting` has the features that wait at a gate, and at which.
+    `until` is the end of a wait in epoch seconds. `waiting` maps a feature that waits to its gate.
     """
 
     began: float
@@ -69,7 +69,7 @@ class Night:
 
     @property
     def left_for_s(self) -> tuple[float, float] | None:
-        """From how many to how many seconds they will take; None as long as too little is known."""
+        """The least and the most seconds that they will take; None if too little is known."""
         if not self.evidence.story_s or not self.left:
             return None
         rounds = -(-self.left // max(1, self.evidence.jobs))

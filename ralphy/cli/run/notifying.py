@@ -1,4 +1,4 @@
-"""notify, and how a run tells people who are not there: a listener beside the console's (`ralphy.notify`)."""
+"""notify, and the messages that a run sends to an absent person (`ralphy.notify`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ralphy.pipeline.notices import Notice, notice_of
 
 
 def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
-    """The listener; what is worth a message is sent to whom the settings name, each of whom has some seconds."""
+    """The listener, which also sends messages to the receivers that the settings name."""
     settings = w.config.notify
     sender = _sender(call, w.repository, settings)
     if sender is None:
@@ -53,7 +53,7 @@ def tell(call: Invocation, event: Event) -> None:
 
 @contextmanager
 def telling_the_end(call: Invocation) -> Iterator[None]:
-    """A run that ends with an error is told of, too; afterwards nothing is sent any more."""
+    """Send a message if the run ends with an error; then close the senders."""
     try:
         yield
     except Exception as error:
@@ -79,7 +79,7 @@ def _of_error(error: Exception) -> Notice:
 
 
 def _sender(call: Invocation, repository: Repository, settings: Notify) -> Sender | None:
-    """The one sender of this process for these settings; None where nobody is to be told."""
+    """The one sender of this process for these settings; None without receivers or events."""
     if settings not in call.senders:
         receivers = _receivers(call, repository, settings)
         if not receivers or not settings.events:
@@ -120,8 +120,8 @@ def notify(call: Invocation, tests: bool) -> int:
 
 
 def _nobody(untrusted: Iterable[str]) -> str:
-    """That nobody is told, and what to do: accept what the repository names, or name a receiver. An address often holds
-    a token: it belongs into the person's own file, which is in no repository."""
+    """The message without receivers: accept those of the repository, or set one. An address often holds a token, so it
+    belongs in the person's own file, which is in no repository."""
     if names := [name for name in untrusted if name.startswith("notify.")]:
         return (f"nobody is told yet: this repository sets {', '.join(names)}, which you have not accepted\n"
                 "  hint: read .ralphy/config.yaml; to accept its settings: ralphy trust")  # fmt: skip
@@ -137,6 +137,6 @@ def _tried(receiver: Receiver) -> str:
         receiver.send(notice)
     except Undelivered as error:
         return str(error)
-    except Exception as error:  # of a library of somebody else's
+    except Exception as error:  # from a library
         return f"{type(error).__name__}: {error}"
     return ""

@@ -26,7 +26,7 @@ _TOKENS = (("input", "in"), ("output", "out"), ("cache_read", "cache read"), ("c
 
 
 def panel(night: Night, now: float, width: int, most: int) -> Group | None:
-    """What there is to show of a night in so many columns and about so many rows; None for nothing."""
+    """A night drawn in `width` columns and about `most` rows; None if there is nothing to show."""
     below = [*_flowing(_needs_you(night), width)]
     if not night.feature or (night.rests and night.waiting.get(night.feature)):
         return Group(_rule(), *below) if below else None
@@ -39,12 +39,12 @@ def _rule() -> Rule:
 
 
 def _row(*parts: tuple[str, str]) -> Text:
-    """A line of texts, each in its tone; what has no room is left out."""
+    """A line of texts, each in its tone; what does not fit is cut."""
     return Text.assemble(*((text, STYLES[tone]) for text, tone in parts), no_wrap=True, overflow="ellipsis")
 
 
 def _progress(night: Night, now: float, width: int) -> Text:
-    """The feature, a bar of its stories, how long it has been going on, and how long it still may."""
+    """The feature, a bar of its stories, how long it has run, and how long it may still take."""
     parts = [(night.feature, STRONG)]
     if night.stories:
         parts += [(" ", ""), *_bar(night, min(_BAR, width // 4)), (f" {night.completed} of {night.stories}", "")]
@@ -71,7 +71,7 @@ def _bar(night: Night, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _agents(night: Night, now: float, width: int, most: int) -> Iterator[Table | Text]:
-    """A row for each agent; where none works, what is done instead or waited for."""
+    """A row for each agent; where none works, what Ralphy does or waits for."""
     agents = sorted(night.agents.values(), key=lambda agent: (agent.lane, agent.began))
     room = max(1, most)
     listed = agents if len(agents) <= room else agents[: room - 1]
@@ -113,7 +113,7 @@ def calls_of(agent: Working) -> str:
 
 
 def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:
-    """Money, tokens and limits; what is as it should be is left out."""
+    """Money, tokens and limits; normal states are left out."""
     of, evidence = "", night.evidence
     if evidence.budget_usd is not None:
         of = f" of ${evidence.budget_usd:.2f}"
@@ -155,7 +155,7 @@ def _flowing(groups: Iterator[tuple[str, str]], width: int) -> Iterator[Text]:
 
 
 def short(count: int) -> str:
-    """1234 as 1.2k, as it is worth knowing."""
+    """A number in a few characters: 1234 is 1.2k."""
     for size, sign in ((1_000_000, "M"), (1_000, "k")):
         if count >= size:
             return f"{count / size:.1f}{sign}" if count < 100 * size else f"{count // size}{sign}"

@@ -1,4 +1,4 @@
-"""plan and --dry-run: the next decision, and everything that comes after it if all goes well."""
+"""plan and --dry-run: the next decision, and what follows if all goes well."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ralphy.text.rehearsed import marked, marked_words
 
 
 def show_plan(call: Invocation, w: Workspace, location: FeatureLocation | None, before: str = "") -> int:
-    """Say what comes next and after that; nothing is touched and no agent is started."""
+    """Print the plan; nothing is changed and no agent is started."""
     snapshot, text, fields = explained(w, location, before)
     plan = plan_of(snapshot, w.config)
     end = _end(w)
@@ -25,7 +25,7 @@ def show_plan(call: Invocation, w: Workspace, location: FeatureLocation | None, 
 
 
 def tell_plan(call: Invocation, w: Workspace) -> None:
-    """What a person is told before the first agent is paid: what is planned, what it may cost, and what ends it."""
+    """Print before the first agent is paid what is planned, what it may cost, and what ends it."""
     s = snapshot_at(w, call.find_feature(w.feature.name))
     plan = plan_of(s, w.config)
     if plan.expected is None:

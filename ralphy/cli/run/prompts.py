@@ -1,4 +1,4 @@
-"""prompt show: what the agent of a step would be told now."""
+"""prompt show: the prompt that the agent of a step would get now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journal says of a run, around the lines of its stream: when, which attempt, how it ended, which checks."""
+"""A run's log: the lines of its stream between a title and an ending, which come from the journal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ralphy.text.json_coerce import text_of
 
 
 class RunLines:
-    """The journal's events of runs, read on from where they were left; a run that it does not know has none."""
+    """The events of runs in the journal, read incrementally; none for a run that it does not know."""
 
     def __init__(self, repository: Repository) -> None:
         self._journal = Journal(repository.state_dir / "journal.jsonl", ())
@@ -37,7 +37,7 @@ class RunLines:
         return RunLog(self.reader(run), self)
 
     def reader(self, run: RunFolder) -> StreamReader:
-        """What reads the run's own lines, as its kind of agent prints them."""
+        """Reads the run's own lines, as its kind of agent prints them."""
         return StreamReader(run, preset_of(self._lines.get(run.run, {}).get("agent")).log())
 
     def title(self, run: RunFolder) -> Line:
@@ -48,7 +48,7 @@ class RunLines:
         return run.line("run", title(begun, of, run.run), **facts)
 
     def ending(self, run: RunFolder) -> Line | None:
-        """The line below a run's own; None while it is going on, or if the journal does not know."""
+        """The line below a run's own; None while the run goes on, or if the journal does not know."""
         end = self._ended.get(run.run)
         if end is None:
             return None
@@ -66,7 +66,7 @@ class RunLog:
     _has_ended: bool = False
 
     def new(self, *, is_over: bool = False) -> Iterator[Line]:
-        """What came since the last call; of a run that `is_over`, last lines without an end too."""
+        """The lines since the last call; of a run that `is_over`, also a last line without a newline."""
         if not self._has_title:
             self._has_title = True
             yield self.journal.title(self.reader.run)

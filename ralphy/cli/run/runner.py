@@ -1,4 +1,4 @@
-"""Running features: each is opened with all who listen to it, and driven to its rest, alone or in turn with others."""
+"""Running features: each is opened with its listeners and driven to a rest, alone or in turn with others."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from ralphy.pipeline.model import Session
 
 
 def open_features(call: Invocation) -> list[Feature]:
-    """The features that there is anything left to do for."""
+    """The features that are open."""
     return [location.feature for location in call.features() if location.life.is_open]
 
 
 class Runner:
-    """Runs features with one patience and one live view; `named` are features that stand beside others."""
+    """Runs features with one patience and one live view; `named` features have their name in each line of the log."""
 
     def __init__(self, call: Invocation, patience: Patience, *, named: bool = False) -> None:
         self.live = Live(call.output)
@@ -60,7 +60,7 @@ class Runner:
         return narrator
 
     def run_one(self, w: Workspace, *, by_story: bool) -> int:
-        """Run a feature until a rest that is not waited for; with `by_story`, ask after each story."""
+        """Run a feature until it rests; with `by_story`, ask after each story."""
         narrator = self.attend(w)
         stories = StoryDialogue(self._call.output, w, self.live) if by_story else None
 
@@ -84,7 +84,7 @@ class Runner:
             return open_features(self._call)
 
         def turn(feature: Feature, session: Session) -> FeatureTurn:
-            """One feature, until it rests; what is wrong with it holds up no other one."""
+            """Run one feature until it rests; an error of it does not stop the others."""
             try:
                 if feature.name not in opened:
                     workspace = self._call.open(checkout, feature)
@@ -112,7 +112,7 @@ class Runner:
         return with_answers(w, prepared, lambda: run_feature(w, self._patience, dialogue))
 
     def until_signal(self, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
-        """Do the work, and give its exit code; where a signal ends it, tell how, and give the code for that."""
+        """Do the work, and give its exit code; if a signal ends it, report that, and give the signal's code."""
         try:
             with signals(self._came), telling_the_end(self._call), self._naming_the_gate():
                 return work()
@@ -125,7 +125,7 @@ class Runner:
 
     @contextmanager
     def _naming_the_gate(self) -> Iterator[None]:
-        """Where another Ralphy has the checkout and waits at a gate, the error says how to open that."""
+        """If another Ralphy holds the checkout and waits at a gate, add to the error how to open the gate."""
         try:
             yield
         except LockBusy as busy:
@@ -136,7 +136,7 @@ class Runner:
             raise
 
     def _warn_of_prd(self, w: Workspace) -> None:
-        """With `verify.prd: flag`, say what PRD.md lacks before an agent is paid to make a specification of it."""
+        """With `verify.prd: flag`, warn of what PRD.md lacks before an agent is paid for a specification."""
         prd = w.feature.file("PRD.md")
         if w.config.verify.prd == "flag" and prd.is_file() and not w.feature.file("SPEC.md").exists():
             for fault in faults(read_text(prd)):
@@ -152,14 +152,14 @@ def _require_sandbox(w: Workspace) -> None:
 
 
 def _require_signer(w: Workspace) -> None:
-    """Fail before an agent is paid if commits cannot be signed in the night; tried once for a checkout."""
+    """Fail before an agent is paid if commits cannot be signed unattended; tried once for a checkout."""
     if w.config.git.sign == "auto" and w.checkout.signs_commits and "signer" not in w.checkout.reported:
         require_signer(w.repository, w.checkout.identity)
         w.checkout.reported.add("signer")
 
 
 def keeping_awake(w: Workspace, listener: Listener) -> Listener:
-    """The listener; it keeps the machine awake while decisions say that there is work, and reports this once."""
+    """The listener, which also keeps the machine awake while there is work, and reports this once."""
     if not w.config.limits.keep_awake:
         return listener
     awake, name = w.checkout.awake, w.feature.name

@@ -1,4 +1,4 @@
-"""Events in words: what the log on stderr, and `ralphy logs`, say of each."""
+"""Events in words, for the log on stderr and `ralphy logs`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ralphy.text.durations import span
 from ralphy.text.tone import BAD, GOOD, WAITING
 
 Words = Iterator[tuple[str, e.Tone]]
-# What a check is run on beside the work itself; only -v shows these.
+# Purpose of a check -> what it ran on beside the work itself; only -v shows these.
 _ON = {
     "old_tests": " on the old versions of the tests that were edited",
     "red_first": " on the code of before with the story's tests",
@@ -25,7 +25,7 @@ _QUIET = ("OpenGate", "SetAside", "Approve")
 
 @singledispatch
 def sentences(event: e.Event) -> Words:
-    """The lines that the log has of an event, each with its tone; none of what is told otherwise."""
+    """The lines of the log for an event, each with its tone; none for events that are shown otherwise."""
     del event
     yield from ()
 
@@ -60,7 +60,7 @@ def _(event: e.Decided) -> Words:
 
 
 def rested(event: e.Decided, *, waits: bool = True) -> str:
-    """The reason of a rest; with when it is over, where that is known."""
+    """The reason of a rest, and when it ends, if that is known."""
     if event.decision == "Wait":
         return waited(event, waits=waits)
     over = f"; that is {moment(event.until, event.at)}" if event.until is not None else ""
@@ -68,7 +68,7 @@ def rested(event: e.Decided, *, waits: bool = True) -> str:
 
 
 def waited(event: e.Decided, *, waits: bool = True) -> str:
-    """The reason of a wait; of one for a time, until when, or that it is not waited for (`waits`)."""
+    """The reason of a wait, and until when; without `waits`, that Ralphy does not wait."""
     if event.until is None:
         return event.reason
     at = moment(event.until, event.at)
@@ -90,14 +90,14 @@ def _(event: e.RunBegan) -> Words:
 
 @sentences.register
 def _(event: e.AgentActivity) -> Words:
-    """All but warnings is shown as it can be (`ralphy.cli.run.narrator`): it comes often, and means little later."""
+    """Only warnings: `ralphy.cli.run.narrator` shows the rest, which comes often and means little later."""
     if event.activity == "warning":
         yield event.text, ""
 
 
 @sentences.register
 def _(event: e.RunEnded) -> Words:
-    """A story's run is reported here if it did not land; an end that is not the agent's fault is reported elsewhere."""
+    """A story's run that did not land; other events report an end that is not the agent's fault."""
     outcome = Outcome(event.outcome)
     if event.step != STORY:
         is_word = outcome in (Outcome.SUCCEEDED, Outcome.NEEDS_INPUT)
@@ -159,7 +159,7 @@ def title(run: e.RunBegan | None, of: str, name: str) -> str:
 
 def ending(run: e.RunEnded) -> str:
     """The line below a run's lines in `ralphy logs`."""
-    took = f" after {span(run.seconds)}" if run.seconds else ""  # of a run that was cut off nobody knows
+    took = f" after {span(run.seconds)}" if run.seconds else ""  # unknown for a run that was cut off
     parts = [f"{run.outcome} at {second(run.at)}{took}", f"${run.cost_usd:.2f}"]
     for check in run.checks:
         passed = "passed" if check.get("exit") == 0 else "failed"
@@ -169,7 +169,7 @@ def ending(run: e.RunEnded) -> str:
 
 
 def in_words(say: Callable[[str, e.Tone], object]) -> e.Listener:
-    """A listener that says what there is to say of each event, without details."""
+    """A listener that says the lines of each event, without details."""
 
     def hear(event: e.Event) -> None:
         for text, tone in () if is_detail(event) else sentences(event):

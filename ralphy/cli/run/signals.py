@@ -1,4 +1,4 @@
-"""SIGTERM, SIGHUP and Ctrl-C while a run is on: raised, and none of them lost."""
+"""SIGTERM, SIGHUP and Ctrl-C during a run are raised, and none is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ralphy.pipeline.events import Decided, Event, Listener
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP, as something that unwinds: what was open is closed on the way out."""
+    """SIGTERM or SIGHUP as an exception: what is open is closed on the way out."""
 
 
 Came = list[type[BaseException]]
@@ -20,9 +20,9 @@ Came = list[type[BaseException]]
 
 @contextmanager
 def signals(came: Came) -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into Terminated while a run is on; what `nohup` has switched off stays so.
+    """Raise Terminated on SIGTERM and SIGHUP during a run; a signal that `nohup` ignores stays ignored.
 
-    What is raised while Python clears up an object is lost: it is noted in `came`, and raised at the next decision.
+    Python drops what is raised in an object's `__del__`: `came` notes each signal, for `heeding` to raise it again.
     """
 
     def raise_it(number: int, _: FrameType | None) -> None:
@@ -46,7 +46,7 @@ def signals(came: Came) -> Iterator[None]:
 
 
 def heeding(came: Came, listener: Listener) -> Listener:
-    """The listener, which at a decision first raises what a signal has raised in vain."""
+    """The listener, which raises a lost signal again at the next decision."""
 
     def heed(event: Event) -> None:
         if came and isinstance(event, Decided):

@@ -1,1 +1,1 @@
-"""A person's own session of Claude Code: the plugin, and the loop that its hooks keep."""
+"""A person's own session of Claude Code: the plugin, and the loop that its hooks run."""

@@ -1,5 +1,5 @@
-"""The loop of a session: begun by a command, kept by the Stop hook, which asks `decide` what is next and hears what the
-session promised last."""
+"""The loop of a session: a command begins it, and the Stop hook asks `decide` for the next story each time the session
+stops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PROMISE = re.compile(r"<promise>\s*(.*?)\s*</promise>")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The loop after a look at its story: `ending` is DONE or FAILED if the story is over, `text` says what it is."""
+    """The loop after its story was judged: `ending` is DONE or FAILED if the story is over; `text` says why."""
 
     loop: SessionLoop
     ending: str
@@ -44,7 +44,7 @@ class Judged:
 
 
 def loop_in(root: Path) -> SessionLoop | None:
-    """The loop of a checkout, whatever session it belongs to."""
+    """The loop of a checkout, of any session."""
     data = read_regular(root / PATH, MOST_BYTES)
     return read_loop(data.decode("utf-8", "replace")) if data else None
 
@@ -63,7 +63,7 @@ def iterations(loop: SessionLoop) -> str:
 
 
 def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: SessionLoop) -> dict[str, str]:
-    """Choose the mode, and note the loop if it is a session's; `prompt` is what the session is to do.
+    """Choose the mode, and save the loop if the session does the stories; `prompt` is the session's task.
 
     `only` is the story to do, "" for the next one. `loop` names the session.
     """
@@ -91,7 +91,7 @@ def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: S
 
 
 def _at_next(w: Workspace, loop: SessionLoop) -> tuple[SessionLoop | None, str]:
-    """(the loop at the story that `decide` wants done, ""), or (None, why no story can begin)."""
+    """(the loop at the next story of `decide`, ""), or (None, why no story can begin)."""
     s = observe(w)
     if not any(story.is_open for story in s.prd.stories):
         return None, decide(s, w.config).reason
@@ -104,19 +104,19 @@ def _at_next(w: Workspace, loop: SessionLoop) -> tuple[SessionLoop | None, str]:
 
 
 def on_stop(call: Invocation, root: Path, loop: SessionLoop, given: Mapping[str, Any]) -> dict[str, str]:
-    """What the Stop hook answers: a block feeds the next prompt, a message lets the session stop."""
+    """The answer of the Stop hook: a block with the next prompt, or a message that lets the session stop."""
     promised = promises(given)
     try:
         call.require_allowed()
         with call.edited(loop.feature, "session") as (w, s):
             judged = _judged(w, s, loop, promised)
             following, why_over = _next(w, judged, promised)
-    except RalphyError as error:  # nothing is lost: the loop goes on when the session stops the next time
+    except RalphyError as error:  # the loop goes on when the session stops the next time
         return _message(f"{error}" + (f" ({error.hint})" if error.hint else ""))
     if why_over:
         end_loop(root)
         ending = judged.ending or FAILED
-        if loop.is_one and ending not in promised:  # what calls /ralph-exec goes by its last line
+        if loop.is_one and ending not in promised:  # the caller of /ralph-exec reads its last line
             return _block(f"{judged.text} End with this line alone: <promise>{ending}</promise>")
         return _message(f"{judged.text} {why_over} ({loop.feature}: {iterations(loop)})")
     following = replace(following, iteration=loop.iteration + 1)
@@ -155,7 +155,7 @@ def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) ->
 
 
 def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop, str]:
-    """(the loop at what comes next, why it is over or "")."""
+    """(the loop at the next story, why the loop is over or "")."""
     loop = judged.loop
     if judged.ending and loop.is_one:
         return loop, "The loop ends after one story, as requested."
@@ -171,8 +171,8 @@ def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop
 
 
 def promises(given: Mapping[str, Any]) -> set[str]:
-    """What the session's last message promises, each on a line of its own: the message that the hook is told, else the
-    one in the transcript."""
+    """The promises of the session's last message, each on a line of its own. The message is in the hook's input, else
+    in the transcript."""
     message = str(given.get("last_assistant_message") or "") or _last_message(
         Path(str(given.get("transcript_path") or ""))
     )
@@ -180,7 +180,7 @@ def promises(given: Mapping[str, Any]) -> set[str]:
 
 
 def _last_message(transcript: Path) -> str:
-    """The text that the session itself said last, past what its subagents said and a line that is cut off."""
+    """The last text of the session itself, not of its subagents; a line that is cut off is skipped."""
     for line in reversed(read_tail(transcript, _TAIL).decode("utf-8", "replace").splitlines()):
         try:
             entry = mapping_of(json.loads(line))

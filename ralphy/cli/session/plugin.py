@@ -1,4 +1,4 @@
-"""plugin: Ralphy inside Claude Code: where its plugin is, and the loop of a session that it keeps."""
+"""plugin: Ralphy inside Claude Code: the folder of its plugin, and the loop of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""start --mode: the stories in a session of Claude Code, or by agents of their own; chosen by size, and said."""
+"""start --mode: do the stories in a session of Claude Code, or by agents of their own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FITTING = {*_PASSED_ON, "only", "dry_run", "_continue"}  # the other options of
 
 
 def start_in_session(call: Invocation, feature: str | None, wanted: str, limits: Mapping[str, Any]) -> int | None:
-    """Open a session of Claude Code that works on the stories, and give its exit code; None where agents of their own
-    are to do them. `wanted` is hook, or auto; `limits` are the options of `run_options`."""
+    """Open a session of Claude Code that works on the stories, and give its exit code; None if agents of their own do
+    them. `wanted` is hook, or auto; `limits` are the options of `run_options`."""
     with call.seen(feature) as (w, s):
         name, config = w.feature.name, w.config
         mode, why = mode_of(s, config, HOOK if wanted == HOOK else "")
@@ -40,7 +40,7 @@ def start_in_session(call: Invocation, feature: str | None, wanted: str, limits:
 
 
 def _why_unfit(limits: Mapping[str, Any], preset: str) -> str:
-    """Why no session can be opened, "" if one can."""
+    """Why no session can be opened; "" if one can."""
     given = (name for name, value in limits.items() if value is not None and value is not False and value != ())
     if name := next((name for name in given if name not in _FITTING), ""):
         return f"--{name.replace('_', '-')} has no effect in a session of Claude Code"
@@ -53,7 +53,7 @@ def _why_unfit(limits: Mapping[str, Any], preset: str) -> str:
 
 
 def _typed(feature: str, limits: Mapping[str, Any]) -> str:
-    """The command of the plugin that is typed first."""
+    """The plugin's command with which the session begins."""
     command, more = ("ralph-exec", ["--story", *limits["only"]]) if limits["only"] else ("ralph", ["--mode", HOOK])
     for name, option in _PASSED_ON.items():
         more += [option, str(limits[name])] if limits[name] is not None else []

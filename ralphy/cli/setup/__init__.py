@@ -1,1 +1,1 @@
-"""What is set up once, and what shows whether it works."""
+"""Commands that set up a repository, and check whether it works."""

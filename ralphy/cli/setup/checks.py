@@ -25,13 +25,13 @@ _MOST_LINES = 10
 
 
 def workspace_of(place: Place) -> AbstractContextManager[tuple[Workspace, Path]]:
-    """A workspace as a loop would open it, without a feature."""
+    """A workspace without a feature, opened as a loop would."""
     stack = detect(place.repository.root, prefer=place.config.stack.language)
     return without_feature(place.repository, place.config, with_stack(place.config, stack.checks), place.env)
 
 
 def checks_known(place: Place) -> DoctorFinding:
-    """The checks, and whether their programs are there; what an earlier command may still create is no fault."""
+    """The checks, and whether their programs exist; one that `setup` or an earlier check may create is a warning."""
     with workspace_of(place) as (w, _):
         checks, lacking = w.checks, list(missing(w))
     if not checks and not lacking:

@@ -1,4 +1,4 @@
-"""demo: the whole pipeline on a toy repository, to look at."""
+"""demo: run the whole pipeline on a toy repository."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _perform(call: Invocation, place: Path, agent: str) -> int:
 
 
 def _summary(toy: Toy, result: Result, seconds: float) -> Iterator[str]:
-    """The end of the show for people: the log, the stories, and where to look."""
+    """The end of the demo: the log, the stories, and where to look."""
     yield from ["", f"$ git log --oneline {BRANCH}", *result.log, ""]
     yield "story   status     attempts  cost   checks"
     for story in result.stories:
@@ -84,7 +84,7 @@ def _summary(toy: Toy, result: Result, seconds: float) -> Iterator[str]:
 
 
 def _places(toy: Toy, result: Result) -> Iterator[tuple[str, str]]:
-    """What is worth looking at: a command, and what it shows."""
+    """Commands to look around with, and what each shows."""
     feature = toy.feature.relative_to(toy.repository)
     story = next(commit for commit in result.log if " feat(" in commit)
     yield f"cd {toy.repository}", f"the work is on {BRANCH}, pushed to {toy.remote}"

@@ -1,4 +1,4 @@
-"""doctor: whether everything a night needs is there, and what to do where it is not."""
+"""doctor: check what a night needs, and say how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
 
 
 def _repaired(finding: DoctorFinding) -> DoctorFinding:
-    """The finding after its fix, where that is safe; else as it is."""
+    """The finding after its repair, if it has one."""
     if finding.repair is None:
         return finding
     try:

@@ -1,4 +1,4 @@
-"""doctor: the machine and its disk: file watching, clock, sleep, and who works here already."""
+"""doctor: the machine: disk, file watching, clock, sleep, and a Ralphy that is running."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|f
 
 
 def _git_programs(place: Place) -> DoctorFinding:
-    """A run refuses to begin where git would run a program that an agent can change."""
+    """A run does not begin where Git would run a program that an agent can change."""
     require_programs_outside(place.repository)
     return DoctorFinding("none")
 
 
 def _prompts(place: Place) -> DoctorFinding:
-    """Those that are the project's own, of the repository and of each feature."""
+    """The project's own prompts, of the repository and of each feature."""
     root = place.repository.root
     features = listed(root, place.config.project.features_dir)
     folders = (root / ".ralphy" / "prompts", *(feature.private / "prompts" for feature in features))
@@ -57,7 +57,7 @@ def _writable(place: Place) -> DoctorFinding:
 
 
 def _watching(place: Place) -> DoctorFinding:
-    """Does a change of a file really arrive? A container's or a network's file system may keep it to itself."""
+    """Are changes of files reported? File systems of containers and networks may not do so."""
     with tempfile.TemporaryDirectory(prefix="ralphy-doctor-", dir=place.repository.git_dir) as folder:
         seconds = _seconds_to_notice(Path(folder))
     if seconds is None:
@@ -67,7 +67,7 @@ def _watching(place: Place) -> DoctorFinding:
 
 
 def _seconds_to_notice(folder: Path) -> float | None:
-    """How long a new file takes to be noticed; None if it is not. The watcher begins a moment after its start."""
+    """Seconds until a new file is reported; None if it is not. The watcher may miss files right after its start."""
     end = time.monotonic() + _WATCH_S
     with Wakeups([folder]) as wakeups:
         number = 0
@@ -106,7 +106,7 @@ def _disk(place: Place) -> DoctorFinding:
 
 
 def _clock(place: Place) -> DoctorFinding:
-    """Is the clock right, and is it that of the files? What comes first at a gate is told by the times of files."""
+    """Is the clock right, and does the file system use it? The times of files decide what comes first at a gate."""
     try:
         newest = float(place.repository.text("log", "-1", "--format=%ct", "HEAD"))
     except GitError:  # no commit yet
@@ -123,7 +123,7 @@ def _clock(place: Place) -> DoctorFinding:
 
 
 def _sleep(place: Place) -> DoctorFinding:
-    """Can idle sleep be held off? A machine without a battery seldom sleeps."""
+    """Can Ralphy prevent idle sleep? A machine without a battery rarely sleeps."""
     awake = KeepAwake(place.env, str(place.repository.root))
     is_held = awake.hold("doctor")
     awake.close()

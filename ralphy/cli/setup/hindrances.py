@@ -1,4 +1,4 @@
-"""What a repository has set up that hurts in the middle of a night: found before it, each with what to do.
+"""doctor: what in a repository's setup would fail during a night, each with its fix.
 
 A check reads; it runs no program of the repository's.
 """
@@ -29,7 +29,7 @@ _SCOPES = re.compile(r"^x-oauth-scopes:(.*)$", re.I | re.M)
 
 
 def hindrances(place: Place) -> Iterator[tuple[str, DoctorFinding]]:
-    """A finding for each hindrance, or one that says that there is none."""
+    """A finding for each hindrance, or one that there is none."""
     named_findings = list(findings_of(_CHECKS, place))
     yield from named_findings or [
         ("hindrances", DoctorFinding("no ignore rule, hook, checkout or owner stands in the way"))
@@ -53,7 +53,7 @@ def _ignored(place: Place) -> DoctorFinding | None:
 
 
 def _commit_message(place: Place) -> DoctorFinding | None:
-    """Ralphy runs no commit-msg hook; a rule for messages is met, or not, when the branch is pushed or merged."""
+    """Ralphy runs no commit-msg hook; rules for messages apply when the branch is pushed or merged."""
     hook = _hooks(place) / "commit-msg"
     rules = place.repository.text("ls-files", "--", *_COMMITLINT).split("\n")[0] or (
         str(hook) if hook.is_file() else ""

@@ -1,4 +1,4 @@
-"""init, init-prompts and detect: what is set up once in a repository."""
+"""init, init-prompts and detect."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def init(call: Invocation, dry_run: bool, ci: bool) -> int:
 
 
 def _what_next(first: Sequence[str], steps: Sequence[tuple[str, str]]) -> list[str]:
-    """What to see to, and the commands that come then, each with what it is for."""
+    """What to do first, and the next commands, each with its purpose."""
     width = max(len(command) for command, _ in steps)
     seen_to = ["First:", *(f"  {sentence}" for sentence in first), ""] if first else []
     return [*seen_to, "Next:", *(f"  {command:<{width}}  # {why}" for command, why in steps)]
 
 
 def _detected(stack: StackReport) -> list[str]:
-    """The stack in a line, and below it what shows it."""
+    """The stack in a line, and its evidence below."""
     named = [stack.language or "no known language", stack.framework, stack.package_manager]
     named += [f"{check.name}: {check.run}" for check in stack.checks] or ["no checks"]
     return [f"detected {', '.join(filter(None, named))}", *(f"  because {sentence}" for sentence in stack.evidence)]
@@ -80,7 +80,7 @@ def _mixed(repository: Repository, files: Sequence[PlannedFile]) -> dict[str, st
 
 
 def _commit_all(files: Sequence[PlannedFile], mixed: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The command that commits the settings, if any are new."""
+    """The command that commits the new files."""
     new = [file.path for file in files if file.action is not FileAction.KEEP and file.path not in mixed]
     paths = dict.fromkeys(".ralphy" if path.startswith(".ralphy/") else path for path in new)
     if not paths:
@@ -119,7 +119,7 @@ def _described(stack: StackReport) -> list[str]:
 
 
 def _save(root: Path, stack: StackReport) -> tuple[bool, str]:
-    """Add the checks to the settings' file, or leave it as it is; (whether they are saved, what to say of it)."""
+    """Add the checks to the settings' file unless it has some; gives (whether they are saved, message)."""
     if not stack.checks:
         raise NotFound("no checks detected, nothing to save", hint=f"add at least one under checks: in {CONFIG}")
     path = root / CONFIG

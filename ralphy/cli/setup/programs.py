@@ -1,4 +1,4 @@
-"""doctor: the programs that a night needs: git, make, the agent, gh, this command itself, and what they are told."""
+"""doctor: the programs that a night needs (git, make, the agent, gh, this command), and their settings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ANSWER_S = 10.0
 
 
 def programs(env: Mapping[str, str], root: str) -> Iterator[tuple[str, DoctorFinding]]:
-    """What can be said without a repository; `root` is the checkout around, "" for none."""
+    """The findings that need no repository; `root` is the checkout around the folder, "" for none."""
     yield "python", DoctorFinding(f"{sys.version.split()[0]} ({sys.executable})")
     yield "git", _git(env, root)
     yield "make", _make(env)
@@ -46,7 +46,7 @@ def programs(env: Mapping[str, str], root: str) -> Iterator[tuple[str, DoctorFin
 
 
 def _answer(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str]) -> tuple[int, str]:
-    """(exit code, first line) of a program; 124 and a sentence when it does not answer in time."""
+    """(exit code, first line) of a program; 124 and a message after a time-out."""
     try:
         answer = call(argv, cwd=cwd, env=env, timeout_s=_ANSWER_S)
     except RalphyError as error:
@@ -77,7 +77,7 @@ def _make(env: Mapping[str, str]) -> DoctorFinding:
 
 
 def _own_command(env: Mapping[str, str]) -> DoctorFinding:
-    """Is the `ralphy` that make and scripts find this one? Another tool has a command of that name."""
+    """Is this the `ralphy` that make and scripts find? Another tool has a command of that name."""
     scripts = Path(sysconfig.get_path("scripts"))
     first = shutil.which("ralphy", path=env.get("PATH"))
     fix = f'export PATH="{scripts}:$PATH"'
@@ -122,7 +122,7 @@ def _identity(place: Place) -> DoctorFinding:
 
 
 def _signing(place: Place) -> DoctorFinding:
-    """Are commits signed, and can they be while nobody is there?"""
+    """Are commits signed, and can they be signed unattended?"""
     if not signs_commits(place.repository):
         return DoctorFinding("commit.gpgsign is off: commits are not signed")
     if place.config.git.sign == "off":
@@ -154,7 +154,7 @@ def _agent(place: Place) -> DoctorFinding:
 
 
 def _login(place: Place) -> DoctorFinding | None:
-    """Does the agent's program say that it is logged in? It asks nobody, and costs nothing."""
+    """Is the agent's program logged in? It answers without a prompt and without cost."""
     own = preset_of(place.config.agent.preset)
     path = program_at(own.command[0], place.repository.root, place.env) if own.asks_login else None
     if place.config.agent.command != own.command or not path or _in_the_checkout(place, path):
@@ -170,20 +170,20 @@ def _login(place: Place) -> DoctorFinding | None:
 
 
 def _outside(place: Place) -> dict[str, str]:
-    """The environment in which the agent's program starts here: it loads nothing that lies in the checkout."""
+    """The environment for the agent's program: it loads nothing from the checkout."""
     return own_environment(place.env, str(place.repository.root))
 
 
 def _in_the_checkout(place: Place, program: Path) -> str:
-    """The word of the agent's command that names a file of the repository, which an agent may have written; or ""."""
+    """The word of the agent's command that names a file of the checkout, which agents can write; "" for none."""
     root = place.repository.root
     words = ((str(program), program), *((word, root / word) for word in place.config.agent.command[1:]))
     return next((word for word, path in words if path.exists() and lies_in(str(path), str(root))), "")
 
 
 def _sandbox(place: Place) -> DoctorFinding:
-    """The sandbox around the agent; its absence is a fault only where it is asked for. strict is tried as a loop would
-    start it."""
+    """The sandbox around the agent; a missing one fails only if the settings demand it. strict is started as a loop
+    would."""
     if place.config.safety.level == "strict":
         with workspace_of(place) as (w, _):
             require_agent_starts(w)
@@ -208,7 +208,7 @@ def _open_sandbox(place: Place) -> DoctorFinding:
 
 
 def _unfiltered() -> str:
-    """That system calls are not filtered on this machine; "" if they are."""
+    """A remark if system calls are not filtered on this machine; "" if they are."""
     machine = os.uname().machine
     return "" if is_filtered(machine) else f", without a system call filter (none for {machine})"
 

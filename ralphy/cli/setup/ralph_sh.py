@@ -1,4 +1,4 @@
-"""ralph-sh: a loop to take along, which needs bash, git, jq and claude alone."""
+"""ralph-sh: write a loop that needs only bash, git, jq and claude."""
 
 from __future__ import annotations
 

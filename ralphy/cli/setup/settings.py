@@ -1,4 +1,4 @@
-"""config: every setting with where it comes from; one of them read, changed, or all of them checked."""
+"""config: show the settings and where they come from, read or change one, check all."""
 
 from __future__ import annotations
 
@@ -129,19 +129,19 @@ def set_(call: Invocation, key: str, value: str) -> int:
 
 
 def _typed(field: Field, text: str) -> Any:
-    """What a person typed as a value of the field: words as in an environment variable, or YAML in brackets."""
+    """The typed text as a value of the field: words as in an environment variable, or YAML in brackets."""
     is_yaml = field.kind.startswith("tuple") and text.lstrip().startswith(("[", "{"))
     try:
         is_yaml = is_yaml or field.dotted == "checks"
         return accept(field, parse(text.encode(), "").root if is_yaml else parse_words(field, text))
     except UnfitError as error:
         raise error.at("") from None
-    except InvalidInput as error:  # of YAML: it stands in no file
+    except InvalidInput as error:  # of YAML: it has no place in a file
         raise InvalidInput(f"the value of {field.dotted} {error.what}", hint=error.hint) from None
 
 
 def _require_models(name: str, wanted: Any, preset: str) -> None:
-    """What is no model's name would only be replaced with the default, at each run anew."""
+    """Raises InvalidInput for a name that is no model: each run would use the default instead."""
     for model in (wanted,) if isinstance(wanted, str) else wanted:
         if not preset_of(preset).models.fullmatch(model):
             raise InvalidInput(f"{name} is {short(model)}, which is not a model of the agent {preset}",
@@ -161,7 +161,7 @@ def check(call: Invocation) -> int:
     files = [path for path in all_files(call) if path.name == "config.yaml"]
     folders = [path.parent.parent for path in files if path != root / CONFIG]
     warnings: list[str] = []
-    with suppress(InvalidInput):  # which the report of the file says
+    with suppress(InvalidInput):  # the report of the file has it
         all_settings = [load(root, folder, env=os.environ) for folder in (None, *folders)]
         warnings = list(dict.fromkeys(text for one in all_settings for text in one.warnings))
     for text in warnings:

@@ -1,4 +1,4 @@
-"""validate and trust: files checked as a run would check them, and settings that came with a repository accepted."""
+"""validate and trust: check files as a run does, and accept the settings of a repository."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What was found in a file: how it is counted ("12 stories") or what is wrong with it."""
+    """The result for a file: a summary ("12 stories") or an error."""
 
     path: str
     kind: str
@@ -65,7 +65,7 @@ def report(
     call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], also: Sequence[FileResult] = (),
     **more: object,
 ) -> int:  # fmt: skip
-    """Judge the files, say what is wrong with each, `also` with others, and give the exit code."""
+    """Check the files, and print the result of each, `also` of others; gives the exit code."""
     results = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
     rows = [result.row() for result in results]
     wrong = [result.error for result in results if result.error]
@@ -79,7 +79,7 @@ def report(
 
 
 def _targets(call: Invocation, target: str | None) -> list[Path]:
-    """The files that are meant; NotFound when there are none."""
+    """The files to check; NotFound if there is none."""
     if target is None:
         targets = list(all_files(call))
         hint = 'write one (see prd.json.example), or: ralphy start "what you want built"'
@@ -97,8 +97,8 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 
 def all_files(call: Invocation) -> Iterator[Path]:
-    """Every file that a run could read: all of a feature, which Ralphy itself can have excluded from Git; elsewhere
-    those that Git ignores are left out."""
+    """Every file that a run could read. Those that Git ignores are left out, but for a feature's: Ralphy itself may
+    have excluded them."""
     repository = call.repository()
     paths = {entry.path: None for entry in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
@@ -110,7 +110,7 @@ def all_files(call: Invocation) -> Iterator[Path]:
     if not wanted:
         return
     asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
-    known = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # opens no other folder's .gitignore
+    known = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # reads no other folder's .gitignore
     own = {feature.in_repository(name) for feature in listed(repository.root, features) for name in _OF_FEATURE}
     for name in sorted({*known.decode("utf-8", "surrogateescape").split("\0"), *own.intersection(wanted)}):
         if name and (repository.root / name).exists():
@@ -128,16 +128,16 @@ def _misnamed(call: Invocation) -> list[FileResult]:
 def _features_dir(call: Invocation) -> str:
     try:
         return call.settings().config.project.features_dir
-    except RalphyError:  # of settings that are wrong; they are said by themselves
+    except RalphyError:  # invalid settings are reported by themselves
         return "docs/features"
 
 
 def _bases(call: Invocation) -> Collection[str]:
-    """The branches that no story's work may be on: the repository's own, where there is one."""
+    """The base branches, which a feature cannot use: the repository's own, or the usual names."""
     try:
         repository = call.repository()
         base = fixed_base(repository, call.settings().config)
-    except RalphyError:  # outside of a repository, or with settings that are wrong: they are said by themselves
+    except RalphyError:  # no repository, or invalid settings, which are reported by themselves
         base = ""
     return (base,) if base else USUAL_BASES
 
@@ -162,7 +162,7 @@ def _prd(path: Path, display_path: str, bases: Collection[str]) -> str:
 
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
-    """A warning for each document that a story's context names and that cannot be read."""
+    """A warning for each document in a story's context that cannot be read."""
     checkout = find_root(str(path.parent))
     root = Path(checkout[0]) if checkout else path.parent
     for number, story in enumerate(document["userStories"]):

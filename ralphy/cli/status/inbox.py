@@ -1,4 +1,4 @@
-"""All features as an inbox: what needs a person first, and for each the command to type."""
+"""All features as an inbox: first those that need a person, each with the command to type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECTIONS = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING
 
 
 def section_of(v: Mapping[str, Any]) -> str:
-    """Where a feature belongs."""
+    """The section of the inbox that a feature belongs to."""
     if "error" in v:
         return NEEDS_YOU
     if v["life"] in ("merged", "published", "rejected") or v["status"] == "completed":
@@ -42,7 +42,7 @@ def at_gate(v: Mapping[str, Any]) -> bool:
 
 def _answer(v: Mapping[str, Any]) -> str:
     name = v["feature"]
-    if "error" in v or v.get("phase") == "IDLE":  # no PRD.md, or one that says too little
+    if "error" in v or v.get("phase") == "IDLE":  # PRD.md is missing or incomplete
         return f"ralphy validate {name}"
     if v.get("phase") == "AWAITING_CLARIFICATION":
         return f"ralphy clarify {name}"
@@ -58,7 +58,7 @@ def inbox_lines(
     line: Callable[[Mapping[str, Any]], str],
     command: Callable[[Mapping[str, Any]], str] = command_of,
 ) -> Iterator[str]:
-    """The sections that are not empty; `line` says a feature in one line, `command` what to type."""
+    """The sections that are not empty; `line` gives a feature's line, `command` what to type."""
     for section, (title, tone) in SECTIONS.items():
         if rows := [v for v in values if section_of(v) == section]:
             yield Toned(title, tone)

@@ -14,7 +14,7 @@ from ralphy.text.tone import OF_STATUS, Toned
 
 
 def status_lines(v: dict[str, Any]) -> list[str]:
-    """All of it, a line or more each."""
+    """The status of a feature as lines."""
     lines = [f"{v['feature']}: {phase(v)}, {v['tasks_completed']} of {v['tasks_total']} stories completed"]
     if v.get("running"):
         lines.append(f"  running: pid {v['running'].get('pid')} ({v['running'].get('purpose')})")
@@ -58,17 +58,17 @@ def _window(row: dict[str, Any]) -> str:
 
 
 def phase(v: Mapping[str, Any]) -> str:
-    """The phase as people read it."""
+    """The phase for people: a merged feature is CLOSED."""
     return "CLOSED" if v.get("life") == "merged" else str(v["phase"])
 
 
 def local_moment(iso: str) -> str:
-    """A moment of a view as people read it: local, with how far away it is."""
+    """A moment of the JSON in local time, with how far away it is."""
     return moment(seconds_of(iso), time.time())
 
 
 def doubts_of(row: Mapping[str, Any]) -> tuple[list[str], str]:
-    """(what is not proved of a story, how much of it is flagged), in a few words each."""
+    """(what is not proved of a story, how many flags it has), in a few words each."""
     parts = row.get("parts") or {"proved": 0, "of": 0, "left": 0}
     untested = parts["of"] - parts["proved"] - parts["left"]
     doubts = ["unverified"] if row.get("verified") is False else []

@@ -38,7 +38,7 @@ Ralphy takes a PRD.md to a pull request: one verified commit per user story.
 
 _NO_FEATURES = 'no features yet: ralphy start "what you want built"'
 
-# What people are told of a decision; all others are acts that come next.
+# Decision -> its verb for people; all others are acts that come next.
 _HOW = {"Wait": "waits", "Halt": "ends", "Done": "ends"}
 
 
@@ -61,7 +61,7 @@ def why(call: Invocation, feature: str | None) -> int:
 def explained(
     workspace: Workspace, location: FeatureLocation | None, before: str = ""
 ) -> tuple[Snapshot, str, dict[str, Any]]:
-    """The next decision: what it was made of, its sentence (behind `before`), and the same as values."""
+    """The next decision: its snapshot, its sentence (after `before`), and the same as values."""
     snapshot, decision, reason = decided(workspace, location)
     kind, until = type(decision).__name__, getattr(decision, "until", None)
     working = in_progress(workspace)
@@ -116,12 +116,12 @@ def status(call: Invocation, feature: str | None, every: bool, under: str | None
 
 
 def _are_several(call: Invocation) -> bool:
-    """Is there no feature yet, or more than one that could be meant?"""
+    """Is there no feature yet, or more than one to show?"""
     return not call.features() or len(call.meant(None)) > 1
 
 
 def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
-    """Where the feature stands; what is worked on at this moment comes before what would come next."""
+    """Where the feature stands; the work that goes on comes before what would come next."""
     location, w = call.opened(feature)
     with w:
         running = holder(w.repository.checkout_dir / "lock") or None
@@ -138,7 +138,7 @@ def standing(call: Invocation, feature: str | None) -> dict[str, Any]:
 
 
 def standing_or_error(call: Invocation, feature: str) -> dict[str, Any]:
-    """Where the feature stands; one that cannot be looked at has an `error` in place of that."""
+    """Where the feature stands; only `feature` and `error` for one that cannot be read."""
     try:
         return standing(call, feature)
     except RalphyError as error:
@@ -146,13 +146,13 @@ def standing_or_error(call: Invocation, feature: str) -> dict[str, Any]:
 
 
 def _behind(running: Mapping[str, object]) -> dict[str, str]:
-    """What comes next of a feature while the one Ralphy of this checkout works on something else."""
+    """What comes next for a feature while Ralphy works on something else in this checkout."""
     next_ = f"waits for Ralphy to end (pid {running.get('pid')}, {running.get('purpose')}), or stop it: ralphy abort"
     return {"next": next_, "brief": next_}
 
 
 def _with_warning(value: Mapping[str, Any]) -> Any:
-    """The circuit breaker: the watchdog's warning to the run that is going on makes a closed one half open."""
+    """The circuit breaker; a warning of the watchdog to the current run makes a closed one half open."""
     breaker, warned = value["circuit_breaker"], value["watchdog"]
     if not warned or breaker["state"] != "CLOSED":
         return breaker
@@ -166,7 +166,7 @@ def _status_all(call: Invocation) -> int:
 
 
 def _status_under(call: Invocation, under: str) -> int:
-    """The inbox of each repository below a folder. One that cannot be read hides no other."""
+    """The inbox of each repository below a folder; one that cannot be read does not hide the others."""
     lines: list[str] = []
     rows: list[dict[str, Any]] = []
     code, top = int(ExitCode.DONE), call.directory / under
@@ -192,9 +192,9 @@ def _status_under(call: Invocation, under: str) -> int:
 
 
 def _inbox(call: Invocation, at: str = "") -> tuple[list[str], list[dict[str, Any]], int]:
-    """(its lines, its features, the exit code); its commands work from here, if the repository is `at` another place.
+    """(lines, features, exit code) of the inbox; its commands work from here if the repository is `at` another place.
 
-    A feature that cannot be looked at hides no other: its error is its line, and the exit code.
+    A feature that cannot be read does not hide the others: its error is its line, and the exit code.
     """
     values = [standing_or_error(call, location.feature.name) for location in call.features()]
     code = next((value["error"]["code"] for value in values if "error" in value), int(ExitCode.DONE))

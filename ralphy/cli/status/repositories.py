@@ -13,7 +13,7 @@ _NOT_ENTERED = ("node_modules", "venv", "__pycache__")
 def repositories_below(top: Path, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
     """The folder itself and those up to four levels below it that hold `.git` and Ralphy's settings, by name.
 
-    Hidden folders and those of packages are not entered, links not followed. `unreadable` hears of what cannot be read.
+    Hidden folders and those of packages are not entered, links not followed. `unreadable` gets errors.
     """
     root = top.resolve()
     for folder, names, _ in os.walk(root, onerror=unreadable):

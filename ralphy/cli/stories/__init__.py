@@ -1,1 +1,1 @@
-"""What a person says to a feature and its stories."""
+"""Commands that act on a feature's gates and stories."""

@@ -74,7 +74,7 @@ def _of_issues(source: IssueSource, label: str) -> ImportPlan:
 
 
 def _require_valid(plan: ImportPlan, source: str) -> None:
-    """Raises InvalidInput with what prd.json cannot hold, each with the place of its story in the other tool's file."""
+    """Raises InvalidInput with all that prd.json does not allow, each at its story's place in the other tool's file."""
     lines = []
     for problem in prd_problems(plan.document())[:MOST_SHOWN]:
         match problem.path:
@@ -125,7 +125,7 @@ def _files(path: Path) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> str:
-    """Write the file and give its path; nothing that is there is overwritten."""
+    """Write a new file and give its path; never overwrites one."""
     if path.exists():
         raise Conflict("already exists", where=str(path), hint="name another --output, or remove it")
     try:

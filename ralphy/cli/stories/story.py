@@ -1,8 +1,7 @@
 """story list|next|show|add|start|done|fail|reset (also as tasks …): prd.json from the command line.
 
-Every change goes the way that the engine's own changes go: under the lock, checked as a file is checked when
-it is read, committed where the feature has its branch.
-A person's word alone completes nothing.
+A change is made as the engine makes its own: under the lock, validated, committed if the feature has a branch. A
+person's word alone completes nothing.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def show(call: Invocation, story_id: str, feature: str | None) -> int:
 
 
 def features_with(call: Invocation, names: Sequence[str | None], story_id: str) -> list[str | None]:
-    """Those of the features that have the story. Raises NotFound where none has it."""
+    """The features that have the story. Raises NotFound if none has it."""
     holding = []
     for name in names:
         with call.seen(name) as (_, s):
@@ -243,7 +242,7 @@ def _change(call: Invocation, feature: str | None, change: StoryChange, purpose:
 
 
 def _say(call: Invocation, w: Workspace, verb: str, story_id: str, message: str) -> int:
-    """The sentence, or the story's row; TASKS.md shows the change as well."""
+    """Print the message, or the story's row, and write TASKS.md again."""
     render_tasks(w, observe(w))
     row = next(row for row in status_of(w)["stories"] if row["id"] == story_id)
     return call.output.answer(f"story-{verb}", message, feature=w.feature.name, story=row, said=message)
