@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 from click.shell_completion import get_completion_class
 
 from ralphy import __version__
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, with_options
-from ralphy.errors import ExitCode, NotFound
+from ralphy.errors import NotFound
 
 _VARIABLE = "_RALPHY_COMPLETE"
 
@@ -28,10 +26,7 @@ def help_(call: Invocation, words: tuple[str, ...]) -> int:
             raise NotFound(f"there is no command {' '.join(words)!r}", hint=hint)
         context = click.Context(subcommand, info_name=word, parent=context)
     text = context.get_help()
-    if call.output.as_json:
-        return call.output.answer("help", "", text=text)
-    sys.stdout.write(f"{text}\n")
-    return ExitCode.DONE
+    return call.output.exact_answer("help", f"{text}\n", text=text)
 
 
 @click.command("version")
@@ -55,7 +50,4 @@ def completion(call: Invocation, shell: str) -> int:
     kind = get_completion_class(shell)
     assert kind is not None  # click has all three
     text = kind(root.command, {}, "ralphy", _VARIABLE).source()
-    if call.output.as_json:
-        return call.output.answer("completion", "", shell=shell, text=text)
-    sys.stdout.write(f"{text}\n")
-    return ExitCode.DONE
+    return call.output.exact_answer("completion", f"{text}\n", shell=shell, text=text)

@@ -72,6 +72,13 @@ class Output:
         self.data(text, {"schema": f"ralphy/{name}@1", "ok": code == ExitCode.DONE, **fields})
         return code
 
+    def exact_answer(self, name: str, text: str, /, **fields: Any) -> int:
+        """Print a text without wrapping its lines, or with --json the fields as `answer` does. Gives the exit code."""
+        if self.as_json:
+            return self.answer(name, "", **fields)
+        self.verbatim(text)
+        return ExitCode.DONE
+
     def verbatim(self, text: str) -> None:
         """Print a text on stdout without wrapping its lines."""
         sys.stdout.write(harmless(text))

@@ -37,7 +37,4 @@ def show(call: Invocation, step: str, feature: str | None, story_id: str | None)
             story_id = story.id
         run = RunAgent("", step, story_id, 1, "fresh", "")
         text = prompt_for(w, run, s, w.feature.private / "outbox", "")
-    if not call.output.as_json:
-        call.output.verbatim(text)
-        return 0
-    return call.output.answer("prompt", text, feature=s.feature, step=step, story=story_id, prompt=text)
+    return call.output.exact_answer("prompt", text, feature=s.feature, step=step, story=story_id, prompt=text)

@@ -100,12 +100,11 @@ def export(call: Invocation, feature: str | None, output: str | None) -> int:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
     text = prd_of(ImportPlan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories], more=more))
-    if output is None and not call.output.as_json:
-        call.output.verbatim(text)
-        return 0
-    written = [_write(call.directory / output, text)] if output else []
-    lines = [f"wrote {path}" for path in written]
-    return call.output.answer("export", lines, feature=name, files={"prd.json": text}, written=written)
+    files = {"prd.json": text}
+    if output is None:
+        return call.output.exact_answer("export", text, feature=name, files=files, written=[])
+    written = _write(call.directory / output, text)
+    return call.output.answer("export", f"wrote {written}", feature=name, files=files, written=[written])
 
 
 def _files(path: Path) -> dict[str, str]:
