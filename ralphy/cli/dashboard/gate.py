@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.cli.dashboard.board import again, gate_of
+from ralphy.cli.dashboard.board import gate_of
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless
 from ralphy.cli.run.clarifying import QUESTIONS, answer_in_questions
@@ -17,7 +17,7 @@ _MOST_SHOWN = 400_000
 
 def approve(call: Invocation, feature: str, seen: str) -> str:
     """Approve what waits at the gate if its digest is still `seen`; gives a message."""
-    name, gate = mark(again(call), feature, "APPROVED", "", seen)
+    name, gate = mark(call, feature, "APPROVED", "", seen)
     return f"approved {gate} of {name}"
 
 
@@ -26,7 +26,7 @@ def reject(call: Invocation, feature: str, remarks: str, seen: str) -> str:
     if not remarks.strip():
         raise InvalidInput("a rejection needs remarks: say what should change",
                            hint=f"to end the feature: ralphy reject {feature} --end")  # fmt: skip
-    name, gate = mark(again(call), feature, "REJECTED", remarks.strip(), seen)
+    name, gate = mark(call, feature, "REJECTED", remarks.strip(), seen)
     return f"sent {gate} of {name} back with your remarks"
 
 
@@ -34,7 +34,6 @@ def answer(call: Invocation, feature: str, key: str, words: str) -> str:
     """Write an answer below the question of a story or step in QUESTIONS.md."""
     if not words.strip():
         raise InvalidInput("the answer is empty")
-    call = again(call)
     with call.workspace(feature) as w:
         call.lay_out(w)
         if not answer_in_questions(w, {key: words}):
@@ -44,12 +43,12 @@ def answer(call: Invocation, feature: str, key: str, words: str) -> str:
 
 def abort(call: Invocation, feature: str) -> str:
     """Stop the Ralphy that works on the feature; nothing is lost."""
-    return f"stopping Ralphy (pid {stop(again(call), feature)})"
+    return f"stopping Ralphy (pid {stop(call, feature)})"
 
 
 def document(call: Invocation, feature: str, name: str) -> str:
     """A document that waits at the feature's gate; `changes` is the patch of the code."""
-    with again(call).workspace(feature) as w:
+    with call.workspace(feature) as w:
         gate = gate_of(w, observe(w))
         if gate and name == "changes" and gate["has_changes"]:
             return harmless(changes_of_the_code(w))[:_MOST_SHOWN]

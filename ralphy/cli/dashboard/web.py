@@ -128,7 +128,7 @@ class Dashboard:
 
     def _document(self, request: Request) -> Response:
         asked = request.query_params
-        return _text_response(lambda: gate.document(self.call, asked.get("feature", ""), asked.get("name", "")))
+        return _text_response(lambda: gate.document(again(self.call), asked.get("feature", ""), asked.get("name", "")))
 
     def _log(self, request: Request) -> Response:
         asked = request.query_params
@@ -146,17 +146,17 @@ class Dashboard:
         return JSONResponse({"ok": True, "said": done})
 
     def _act(self, act: str, body: dict[str, str]) -> str:
-        feature, text, seen = body["feature"], body["text"], body["seen"]
+        call, feature, text, seen = again(self.call), body["feature"], body["text"], body["seen"]
         if act in ("approve", "reject") and not seen:
             raise InvalidInput("the request does not say what was seen: reload the page")
         if act == "approve":
-            return gate.approve(self.call, feature, seen)
+            return gate.approve(call, feature, seen)
         if act == "reject":
-            return gate.reject(self.call, feature, text, seen)
+            return gate.reject(call, feature, text, seen)
         if act == "answer":
-            return gate.answer(self.call, feature, body["key"], text)
+            return gate.answer(call, feature, body["key"], text)
         if act == "abort":
-            return gate.abort(self.call, feature)
+            return gate.abort(call, feature)
         raise NotFound(f"unknown action {act!r}")
 
     def _events(self, request: Request) -> Response:
