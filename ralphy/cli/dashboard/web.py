@@ -117,7 +117,8 @@ class Dashboard:
             Route("/{token}/{name}", self._file),
         ]
         hosts = {f"{name}:{self.port}" for name in (LOOPBACK, "localhost")} | {host.lower() for host in self.more_hosts}
-        return Guard(Starlette(routes=routes), self.token, frozenset(hosts))
+        app = Starlette(routes=routes, exception_handlers={RalphyError: _refused})
+        return Guard(app, self.token, frozenset(hosts))
 
     def _file(self, request: Request) -> Response:
         asset = _FILES.get(request.path_params.get("name", ""))
@@ -128,21 +129,16 @@ class Dashboard:
 
     def _document(self, request: Request) -> Response:
         asked = request.query_params
-        return _text_response(lambda: gate.document(again(self.call), asked.get("feature", ""), asked.get("name", "")))
+        return PlainTextResponse(gate.document(again(self.call), asked.get("feature", ""), asked.get("name", "")))
 
     def _log(self, request: Request) -> Response:
         asked = request.query_params
-        return _text_response(
-            lambda: "\n".join(log_of(again(self.call), asked.get("feature", ""), asked.get("story", "")))
-        )
+        return PlainTextResponse("\n".join(log_of(again(self.call), asked.get("feature", ""), asked.get("story", ""))))
 
     async def _do(self, request: Request) -> Response:
         """Approve, reject, answer or abort, as the person asks."""
-        try:
-            body = await _body(request)
-            done = await run_in_threadpool(self._act, request.path_params["act"], body)
-        except RalphyError as error:
-            return _refusal(error)
+        body = await _body(request)
+        done = await run_in_threadpool(self._act, request.path_params["act"], body)
         return JSONResponse({"ok": True, "said": done})
 
     def _act(self, act: str, body: dict[str, str]) -> str:
@@ -190,15 +186,8 @@ async def _body(request: Request) -> dict[str, str]:
     return {name: str(body.get(name) or "") for name in ("feature", "text", "seen", "key")}
 
 
-def _text_response(read: Callable[[], str]) -> Response:
-    try:
-        text = read()
-    except RalphyError as error:
-        return _refusal(error)
-    return PlainTextResponse(text)
-
-
-def _refusal(error: RalphyError) -> Response:
+def _refused(_: Request, error: Exception) -> Response:
+    """The answer to a request that raised a RalphyError."""
     status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 500)
     return JSONResponse({"ok": False, "error": error_body(error)}, status)
 
