@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ _MASKED = re.compile(
     r"|(?<=[=(,:!&|?;{}\s])/(?![/*\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*"
 )
 _MASKED_IN_RUST = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*|\"(?:\\[\s\S]|[^\"\\])*\"|'(?:\\[^\n]|[^\\'\n])'")
+_MOST_OF_AN_EXPRESSION, _MOST_OF_A_BODY = 2_000, 20_000  # characters that are looked at
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _UNTYPED, _TYPED = (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".tsx", ".mts", ".cts")
 _SCRIPT = (*_UNTYPED, *_TYPED)
@@ -93,32 +94,35 @@ def _p(pattern: str) -> re.Pattern[str]:
 
 
 _TO_BRACE = _p(r"\s*(?::\s*[^{;=()]+?)?\s*(?=\{)")
-_PARAMETERS = r"(?:async\b\s*)?(?:(?:<[^=>]*>\s*)?\(|[\w$]+\s*(?==>))"  # of an arrow
+_PARAMETERS = r"(?:async\b\s*)?(?:(?:<[^=>\n]{0,200}>\s*)?\(|(?<![\w$])[\w$]+\s*(?==>))"  # of an arrow
 _HEADS = (
     (_SCRIPT, _Head(
-        _p(r"(?:(?P<of>[\w$]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*\*?\s*(?P<name>[\w$]*)\s*"
+        _p(r"(?:(?<![\w$])(?P<of>[\w$]+)\s*[:=]\s*)?(?:async\s+)?\bfunction\b\s*\*?\s*(?P<name>[\w$]*)\s*"
            r"(?:<[^>(]*>)?\s*\("), _TO_BRACE, _script_leaves)),
     (_SCRIPT, _Head(
-        _p(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*\*?\s*"
+        _p(r"^[ \t]*(?:(?:public|private|protected|static|async|override|readonly|get|set)\s+)*(?:\*\s*)?"
            r"(?P<name>#?[\w$]+)\s*(?:<[^>(\n]*>)?\s*\("), _TO_BRACE, _script_leaves)),
     (_SCRIPT, _Head(
-        _p(r"(?<!\btype )(?<![\w$])(?P<name>#?[\w$]+)\s*(?::[^=\n]*)?=\s*" + _PARAMETERS),
+        _p(r"(?<!\btype )(?<![\w$])(?P<name>#?[\w$]+)\s*(?::[^=\n]{0,200})?=\s*" + _PARAMETERS),
         _p(r"\s*(?::[^=;{}]*)?=>\s*"), _script_leaves)),
     (_UNTYPED, _Head(_p(r"(?:\b(?P<name>[\w$]+)\s*:\s*)?" + _PARAMETERS), _p(r"\s*=>\s*"), _script_leaves)),
     (".go", _Head(
-        _p(r"^func\s+(?:\(\s*(?:\w+\s+)?\*?(?P<owner>\w+)[^)]*\)\s*)?(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)?\("),
+        _p(r"^func\s+(?:\(\s*(?:\w+\s+)?\*?(?P<owner>\w+)[^)\n]*\)\s*)?(?P<name>\w+)\s*(?:\[[^\]\n]*\]\s*)?\("),
         _p(r"[^\n]*(?=\{\s*$)|[^\n{]*(?=\{)"), _go_leaves)),
     (".java", _Head(
-        _p(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*(?:<[^>(]*>\s*)?"
+        _p(r"^[ \t]*(?:(?:public|protected|private|static|final|default|synchronized|strictfp)\s+)*(?:<[^>(\n]*>\s*)?"
            r"(?!(?:new|return|else|throw|public|protected|private|class|record|enum|interface)\b)"
-           r"(?P<type>[\w.]+(?:<[^()=;]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\("),
+           r"(?P<type>[\w.]+(?:<[^()=;\n]*>)?(?:\[\])*)\s+(?P<name>\w+)\s*\("),
         _p(r"\s*(?:throws\s+[\w.,\s]+)?(?=\{)"), _java_leaves)),
     (".rs", _Head(
-        _p(r"(?<!const )(?<!const unsafe )\bfn\s+(?P<name>\w+)\s*(?:<[^(]*>)?\s*\("),
-        _p(r"(?:(?!impl )[^{;!])*(?=\{)"), _rust_leaves)),
+        _p(r"(?<!const )(?<!const unsafe )\bfn\s+(?P<name>\w+)\s*(?:<[^(]{0,500}>)?\s*\("),
+        _p(r"(?:(?!impl )[^{;!]){0,500}(?=\{)"), _rust_leaves)),
 )  # fmt: skip
 # What a method belongs to.
-_OWNERS = _p(r"\bclass\s+(?P<name>[\w$]+)[^{;]*\{|^[ \t]*impl\b[^{;]*?(?P<of>\w+)(?:<[^{;]*>)?\s*(?:where\b[^{;]*)?\{")
+_OWNERS = _p(
+    r"\bclass\s+(?P<name>[\w$]+)[^{;]{0,500}\{|^[ \t]*impl\b[^{;]{0,500}?\b(?P<of>\w+)(?:<[^{;\n]*>)?\s*"
+    r"(?:where\b[^{;]{0,500})?\{"
+)
 
 
 def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
@@ -144,8 +148,11 @@ def names_only_text(path: str, old: bytes | None, new: bytes, *, says: bool = Tr
 
 def _written(path: str, text: str, changes: Sequence[_Change]) -> bytes:
     """The changed text; in a script, with what its hollow functions return at its head."""
-    for begin, end, part in sorted(changes, reverse=True):
-        text = text[:begin] + part + text[end:]
+    parts, at = list[str](), 0
+    for begin, end, part in sorted(changes):
+        parts += [text[at:begin], part]
+        at = end
+    text = "".join([*parts, text[at:]])
     if path.endswith(_SCRIPT):
         head = text.find("\n") + 1 if text.startswith("#!") else 0
         text = text[:head] + _BLANK.format(any=": any" if path.endswith(_TYPED) else "") + text[head:]
@@ -179,27 +186,31 @@ def _mask(match: re.Match[str]) -> str:
 
 
 def _functions(rules: Sequence[_Head], masked: str, value: str) -> Iterator[_Function]:
-    owners = [(owner["name"] or owner["of"], owner.end(), _closing(masked, owner.end() - 1))
+    ends = _ends(masked)
+    owners = [(owner["name"] or owner["of"], owner.end(), ends[owner.end() - 1])
               for owner in _OWNERS.finditer(masked)]  # fmt: skip
     for rule in rules:
         for head in rule.begins.finditer(masked):
-            after = _closing(masked, head.end() - 1) if head[0].endswith("(") else head.end()
+            after = ends[head.end() - 1] if head[0].endswith("(") else head.end()
             behind = rule.result.match(masked, after)
             if not behind or head["name"] in _WORDS:
                 continue
             groups, at = head.groupdict(), behind.end()
             around = next((owner for owner, first, last in reversed(owners) if first <= at < last), "")
             name, owner = head["name"] or groups.get("of") or "", groups.get("owner") or around
-            yield _cut(rule, head, behind, f"{owner}.{name}" if name and owner else name, value)
+            name = f"{owner}.{name}" if name and owner else name
+            yield _cut(rule, head, behind, name, value, ends)
 
 
-def _cut(rule: _Head, head: re.Match[str], behind: re.Match[str], name: str, value: str) -> _Function:
+def _cut(
+    rule: _Head, head: re.Match[str], behind: re.Match[str], name: str, value: str, ends: Mapping[int, int]
+) -> _Function:
     """A function, by its head and what stands behind its parameters."""
     masked, begin = head.string, behind.end()
     if masked[begin : begin + 1] != "{":
         return _Function(name, begin, _end_of_expression(masked, begin), [(begin, begin, f"true ? {value} : ")])
-    end, at = _closing(masked, begin), begin + 1
-    emptied = [(at, at, rule.leaves(head, behind[0], masked[at : end - 1], value))]
+    end, at = ends[begin], begin + 1
+    emptied = [(at, at, rule.leaves(head, behind[0], masked[at : min(end - 1, at + _MOST_OF_A_BODY)], value))]
     result = _with_names(behind[0].strip()) if rule.leaves is _go_leaves else ""
     if result and result != behind[0].strip():
         emptied.append((behind.start(), begin, f" {result} "))
@@ -225,24 +236,26 @@ def _split(text: str) -> list[str]:
     return [part for part in [*parts, text[at:].strip()] if part]
 
 
-def _closing(masked: str, at: int) -> int:
-    """Behind the bracket that closes the one at this place."""
-    opens, closes = masked[at], _CLOSES[masked[at]]
-    depth = 0
-    for place in range(at, len(masked)):
-        depth += (masked[place] == opens) - (masked[place] == closes)
-        if not depth:
-            return place + 1
-    return len(masked)
+def _ends(masked: str) -> dict[int, int]:
+    """By the place of each bracket that opens: behind the one that closes it, or the end of the text."""
+    ends = dict[int, int]()
+    opened: dict[str, list[int]] = {closes: [] for closes in _CLOSES.values()}
+    for place, letter in enumerate(masked):
+        if letter in _CLOSES:
+            opened[_CLOSES[letter]].append(place)
+            ends[place] = len(masked)
+        elif opened.get(letter):
+            ends[opened[letter].pop()] = place + 1
+    return ends
 
 
 def _end_of_expression(masked: str, at: int) -> int:
-    depth = 0
-    for place in range(at, len(masked)):
+    depth, most = 0, min(at + _MOST_OF_AN_EXPRESSION, len(masked))
+    for place in range(at, most):
         letter = masked[place]
         depth += (letter in "([{") - (letter in ")]}")
         if depth < 0 or (not depth and letter in ";,"):
             return place
         if not depth and letter == "\n" and not _GOES_ON.match(masked, place):
             return place
-    return len(masked)
+    return most

@@ -28,13 +28,14 @@ _SHADOWS = re.compile(
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
 # Words by which code, which is no test, notices or ends its runner, or has an assertion library of its own.
 _REACHES = re.compile(
-    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s|^\s*(?:import|from)\s+(?:unittest|_?pytest)\b"
+    r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s"
+    r"|^[ \t]*(?:import|from)\s+(?:unittest|_?pytest)\b"
     r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bdef pytest_|\bos\._exit\b|\batexit\b.*\bexit"
     r"|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b|['\"]org\.junit\b|^import .*\borg\.junit\b"
     r"|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b"
     r"|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
     r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b"
-    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^\s*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
+    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^[ \t]*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
     r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
     re.M,
 )

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,15 @@ def test_go_and_java_return_zeros() -> None:
     assert b"func Add(a, b int) (_ int) { if true { return }; return a * b }" in stubs.text
     assert b"func (c *Cart) Div(a, b int) (int, error) {\n\treturn a / b" in stubs.text
     assert b'func Two() (_ string) { if true { return };\n\treturn "2"' in stubs.text
+
+
+@pytest.mark.parametrize("path", ["a.js", "a.ts", "a.go", "A.java", "a.rs"])
+def test_text_made_to_be_slow_comes_to_its_end(path: str) -> None:
+    """A pattern that looks over all that follows from each place would take minutes."""
+    began = time.process_time()
+    for text in ("\n", " ", "(", "<", "'", "/", "a: ", "a => {", "class a{", "impl a ", "fn a<", "func (a\n"):
+        hollow(path, (text * (30_000 // len(text))).encode())
+    assert time.process_time() - began < 20.0
 
 
 @pytest.mark.parametrize("deep", ["+".join(["'a'"] * 600), "a" + ".b" * 600, "f" + "()" * 600])
