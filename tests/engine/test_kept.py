@@ -59,12 +59,14 @@ RECIPES: dict[str, tuple[Files, str]] = {
 
 
 def test_a_recipe_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, "make test", {**UNITTESTED, "Makefile": RECIPE})
+    stops = "import os\n\n\ndef stop():\n    os._exit(0)\n"
+    repository = Repository(tmp_path, "make test", {**UNITTESTED, "Makefile": RECIPE, "stop.py": stops})
     for name, (change, found) in RECIPES.items():
         judged = repository.judge({**MORE, **change})
         assert found in judged.failure if found else not judged.failure, (name, judged)
         assert found or "was changed: Makefile" in judged.flags, (name, judged)
-    assert repository.judge(MORE).runs == {"candidate": 1}
+    beside = repository.judge({**MORE, "stop.py": f"{stops}\n\ndef go():\n    return 1\n"})
+    assert (beside.flags, beside.runs) == ("", {"candidate": 1})  # the word that ends a runner was there before
 
 
 NODE = {
