@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import ExitCode
+from ralphy.pipeline.events import Landed
 from tests.engine.building import Project, assert_clean, breaks, build, drive, reports, story, works
 from tests.engine.driver import KILLED
 from tests.engine.nights import played_once
@@ -117,6 +118,7 @@ def test_code_that_a_person_changed_after_a_landing_was_cut_short_is_kept(two: P
     ended = two.loop(agents=1)
 
     assert ended.runs == [SECOND]
+    assert [event.story for event in ended.events if isinstance(event, Landed)] == [FIRST, SECOND]
     assert two.git("symbolic-ref", "--short", "HEAD") == branch
     assert (two.repo / "src" / "base.py").read_text() == "MINE = 1\n"
     assert two.code("src/base.py") == "BASE = 1\n"
