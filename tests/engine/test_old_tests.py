@@ -102,3 +102,8 @@ def test_what_stands_beside_the_tests_of_any_runner_is_put_back_as_well(tmp_path
 
     said = "1 tests fail against the new code with the old tests/bill.txt: tests/test_bill.py::TestIt::test_bill"
     assert (judged.failure, f"2 {FAIL}" in judged.flags, said in judged.warnings) == ("", True, True)
+
+    big = {"calc.py": CALC.replace("a + b", "a + b + (a == 10)"),
+           TEST_FILE: UNITTESTS.replace("20), 30)", "20), 31)").replace("2), 3)", "2), 1 + 2)")}  # fmt: skip
+    named = repository.judge(big, testing={"changes": [f"{TEST_FILE}::TestAdd::test_big"]})
+    assert (named.failure, named.flags) == ("", "")  # the other edited test passes as it was
