@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -28,7 +29,7 @@ from ralphy.cli.terminal import clean
 from ralphy.documents.feature_folder import Feature
 from ralphy.engine.view.status import iso
 from ralphy.engine.wakeups import RESYNC_S, Wakeups
-from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
+from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.read import open_regular
 from ralphy.git.commands import Repository, current_branch, head_of, require_plain_rules
 from ralphy.git.ledger import KeptAttempt, apply_attempt, attempt_patch, find_attempt, kept_attempts
@@ -88,7 +89,8 @@ def _require_story(call: Invocation, features: Sequence[Feature], word: str) -> 
     """Raises NotFound, with the nearest name, for a word that is neither a feature nor a story of these features."""
     stories: list[str] = []
     for one in features:
-        with call.seen(one.name, review=False) as (_, snapshot):
+        # A feature that cannot be read does not hide the stories of the others.
+        with suppress(RalphyError), call.seen(one.name, review=False) as (_, snapshot):
             stories += [story.id for story in snapshot.prd.stories]
     if word not in stories:
         near = nearest(word, [*(location.feature.name for location in call.features()), *stories])

@@ -71,6 +71,9 @@ def test_the_newest_run_or_all_of_a_story_are_shown_whatever_their_names(made: M
         code, value = call.json("logs", word)
         assert (code, value["error"]["hint"]) == (2, hint)
     assert "no feature 'nope', and no story of that id in login" in call("logs", "--follow", "nope")[2]
+    (project.folder.parent / "broken").mkdir()
+    (project.folder.parent / "broken" / "prd.json").write_text("{")
+    assert call.json("logs", "us-003")[1]["error"]["hint"] == "did you mean US-003?"
 
 
 @pytest.mark.fault("S3")
