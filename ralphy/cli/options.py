@@ -215,7 +215,8 @@ class Invocation:
             if is_unfinished(w):
                 recover(w)
             snapshot = observe(w, review=review)
-            require_changeable(snapshot, starts_over=starts_over)
+            if snapshot.lost and not starts_over:
+                raise Conflict(why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file))
             yield w, snapshot
 
     def open(self, checkout: Checkout, feature: Feature) -> Workspace:
@@ -238,12 +239,6 @@ def checks_of(repository: Repository, config: Config) -> tuple[Check, ...]:
     from ralphy.detect.stack import detect  # `status` rarely needs it
 
     return with_stack(config, detect(repository.root, prefer=config.stack.language).checks)
-
-
-def require_changeable(snapshot: Snapshot, *, starts_over: bool = False) -> None:
-    """Raises Conflict where stories are gone from prd.json."""
-    if snapshot.lost and not starts_over:
-        raise Conflict(why_lost(snapshot.lost, snapshot.feature, is_missing=not snapshot.has_prd_file))
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -217,7 +217,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
     yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
     yield from ((f"  read   {w.feature.typed}/{name}", "") for name in documents_at(w, gate))
     if CODE in step.inputs:
-        size = _changes(w, *_SAFE_DIFF, "--shortstat").strip()
+        size = changes_of_the_code(w, "--shortstat").strip()
         yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""
     else:
         yield from ((f"  story  {text}", FAINT) for text in _stories(w))
@@ -234,15 +234,10 @@ def _stories(w: Workspace) -> Iterator[str]:
             yield f"and {len(more)} more"
 
 
-def changes_of_the_code(w: Workspace) -> str:
-    """What the feature's branch changes of the code, as a patch."""
-    return _changes(w, *_SAFE_DIFF)
-
-
-def _changes(w: Workspace, *command: str) -> str:
-    """What the feature's branch changes of the code, as git prints it; "" if it cannot."""
+def changes_of_the_code(w: Workspace, *options: str) -> str:
+    """What the feature's branch changes of the code, as `git diff` prints it with these options; "" if it fails."""
     with suppress(RalphyError):
         tree, features = observe(w).tree, f":(top,exclude,literal){w.feature.path}"
-        output = w.repository.run(*command, f"{tree.base}...{tree.feature_branch}", "--", ".", features)
-        return output.decode("utf-8", "replace")
+        branches = f"{tree.base}...{tree.feature_branch}"
+        return w.repository.run(*_SAFE_DIFF, *options, branches, "--", ".", features).decode("utf-8", "replace")
     return ""
