@@ -15,6 +15,7 @@ from ralphy.errors import InvalidInput
 from ralphy.pipeline.nights import past_of
 from ralphy.pipeline.statistics import Statistics, statistics_of
 from ralphy.state.journal import Journal
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import NOTE, is_marked
 
@@ -61,7 +62,7 @@ def _lines(figures: Statistics) -> Iterator[str]:
     if figures.forecast[0]:
         (number, forecast_s, forecast_usd), (_, outcome_s, outcome_usd) = figures.forecast, figures.outcome
         yield (f"Forecast  {span(forecast_s)} and ${forecast_usd:.2f} "
-               f"for {number} {'story' if number == 1 else 'stories'}; "
+               f"for {counted(number, 'story', 'stories')}; "
                f"it took {span(outcome_s)} and ${outcome_usd:.2f}")  # fmt: skip
     nights = [(minute(one.began), span(one.ended - one.began), str(one.runs),
                f"{one.landed} of {one.tried}", f"${one.cost_usd:.2f}")

@@ -17,6 +17,7 @@ from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
 from ralphy.git.run_lock import Lock
 from ralphy.lanes.lanes_folder import CACHES, lanes_folder
 from ralphy.lanes.pool import LaneFacts, Pool
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 
 _MB = 1 << 20
@@ -93,7 +94,7 @@ def _free(all_lanes: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
 
 
 def _listing(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, *, is_asked: bool) -> list[str]:
-    lines = [f"deleted {len(gone)} lane{'s' * (len(gone) != 1)}: {freed / _MB:,.0f} MB freed"] if is_asked else []
+    lines = [f"deleted {counted(len(gone), 'lane')}: {freed / _MB:,.0f} MB freed"] if is_asked else []
     width = max((len(lane.name) for lane in left), default=0)
     lines += [f"{lane.name:<{width}}  {_row(lane, now)}" for lane in left]
     return lines or ["there are no lanes"]

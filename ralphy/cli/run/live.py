@@ -16,11 +16,12 @@ from rich.control import Control
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.cli.output import Output, working_on
 from ralphy.cli.run.night import Evidence, Night, after
-from ralphy.cli.run.panel import calls_of, panel
+from ralphy.cli.run.panel import panel
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.pipeline.events import Decided, Event
 from ralphy.pipeline.forecast import usual_span
 from ralphy.pipeline.preconditions import recent_calls
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.tone import FAINT
 
@@ -132,6 +133,6 @@ def evidence_of(w: Workspace) -> Evidence:
 def heartbeat(night: Night, now: float) -> str:
     """One line: which agents work, for how long, and how many tool calls they made; "" if none works."""
     return "; ".join(
-        f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {calls_of(agent)}"
+        f"{agent.subject} attempt {agent.attempt}: {span(now - agent.began)}, {counted(agent.calls, 'tool call')}"
         for agent in night.agents.values()
     )

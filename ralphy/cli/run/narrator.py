@@ -17,6 +17,7 @@ from ralphy.errors import ExitCode
 from ralphy.git.commands import GitError
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.events import AgentActivity, CheckRan, Decided, Event, RunEnded, Waiting
+from ralphy.text.counted import counted
 from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import FAINT, WAITING
 
@@ -147,7 +148,7 @@ class Narrator:
         if last.notice:
             self._output.note(f"{last.feature}: {last.notice}")
         log = f"git log --oneline {last.branch}; " if last.branch else ""
-        runs = "1 agent run" if last.runs == 1 else f"{last.runs} agent runs"
+        runs = counted(last.runs, "agent run")
         cost = marked_words(f"${last.cost_usd:.2f}", last.rehearsed)
         self._output.result(
             f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, {cost}. "
@@ -160,6 +161,6 @@ def _ahead(w: Workspace) -> str:
     base = base_branch(w.repository, w.config, str(w.store.load().workflow.get("base") or ""))
     with suppress(GitError):
         count = int(w.repository.text("rev-list", "--count", f"{w.feature_branch}..{base}", "--"))
-        commits = "1 commit" if count == 1 else f"{count} commits"
+        commits = counted(count, "commit")
         return f"{base} is {commits} ahead: git switch {w.feature_branch} && git merge {base}" if count else ""
     return ""

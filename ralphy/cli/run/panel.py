@@ -14,6 +14,7 @@ from ralphy.cli.drawing import STYLES
 from ralphy.cli.run.night import Night, Working
 from ralphy.cli.status.moments import moment
 from ralphy.pipeline.steps.names import CLARIFY
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked_words
@@ -98,7 +99,7 @@ def _table(agents: list[Working], now: float, *, is_wide: bool) -> Table:
         name = f"{agent.subject} attempt {agent.attempt}"
         names = (f"  lane {agent.lane}", name, agent.model) if is_wide else (f"  {name}",)
         doing = Text(f"! {agent.warned}", STYLES[WAITING]) if agent.warned else Text(agent.doing)
-        table.add_row(*names, _clock(now - agent.began), calls_of(agent), doing)
+        table.add_row(*names, _clock(now - agent.began), counted(agent.calls, "tool call"), doing)
     return table
 
 
@@ -106,10 +107,6 @@ def _clock(seconds: float) -> str:
     """2:41, or 1:02:41."""
     minutes, left = divmod(max(0, int(seconds)), 60)
     return f"{minutes}:{left:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{left:02}"
-
-
-def calls_of(agent: Working) -> str:
-    return "1 tool call" if agent.calls == 1 else f"{agent.calls} tool calls"
 
 
 def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:

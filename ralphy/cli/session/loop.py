@@ -25,6 +25,7 @@ from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.session_mode import SCRIPT, mode_of
 from ralphy.pipeline.steps import names
+from ralphy.text.counted import counted
 from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import blocks_of, mapping_of, text_of
 
@@ -56,10 +57,6 @@ def keep_loop(root: Path, loop: SessionLoop) -> None:
 
 def end_loop(root: Path) -> None:
     (root / PATH).unlink(missing_ok=True)
-
-
-def iterations(loop: SessionLoop) -> str:
-    return "1 iteration" if loop.iteration == 1 else f"{loop.iteration} iterations"
 
 
 def begin(call: Invocation, feature: str | None, wanted: str, only: str, loop: SessionLoop) -> dict[str, str]:
@@ -118,7 +115,7 @@ def on_stop(call: Invocation, root: Path, loop: SessionLoop, given: Mapping[str,
         ending = judged.ending or FAILED
         if loop.is_one and ending not in promised:  # the caller of /ralph-exec reads its last line
             return _block(f"{judged.text} End with this line alone: <promise>{ending}</promise>")
-        return _message(f"{judged.text} {why_over} ({loop.feature}: {iterations(loop)})")
+        return _message(f"{judged.text} {why_over} ({loop.feature}: {counted(loop.iteration, 'iteration')})")
     following = replace(following, iteration=loop.iteration + 1)
     keep_loop(root, following)
     head = (

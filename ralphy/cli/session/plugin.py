@@ -13,12 +13,13 @@ import click
 
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_options
-from ralphy.cli.session.loop import begin, end_loop, iterations, loop_in, on_stop
+from ralphy.cli.session.loop import begin, end_loop, loop_in, on_stop
 from ralphy.documents.session_loop import SessionLoop
 from ralphy.errors import InvalidInput
 from ralphy.files.git_places import find_root
 from ralphy.pipeline.session_mode import HOOK, SCRIPT
 from ralphy.resources import template_root
+from ralphy.text.counted import counted
 
 
 @click.group("plugin", cls=Group, otherwise="path")
@@ -76,7 +77,8 @@ def cancel(call: Invocation) -> int:
     root = call.repository().root
     loop = loop_in(root)
     end_loop(root)
-    message = f"cancelled the loop of {loop.feature} after {iterations(loop)}" if loop else "no active loop"
+    took = counted(loop.iteration, "iteration") if loop else ""
+    message = f"cancelled the loop of {loop.feature} after {took}" if loop else "no active loop"
     return call.output.answer("plugin-cancel", message, active=loop is not None,
                               iterations=loop.iteration if loop else 0)  # fmt: skip
 

@@ -16,6 +16,7 @@ from ralphy.cli.setup.hindrances import hindrances
 from ralphy.config.values import Config
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
 from ralphy.files.git_places import root_around
+from ralphy.text.counted import counted
 
 
 @click.command("doctor")
@@ -35,7 +36,7 @@ def doctor(call: Invocation, fix: bool, checks: bool) -> int:
         named_findings += checks_run(call)
     problems, warnings = (sum(one.health is bad for _, one in named_findings) for bad in (Health.FAIL, Health.WARN))
     lines = [line for name, one in named_findings for line in _lines(name, one)]
-    total = f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}"
+    total = f"\n{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
     rows = [
         {"name": name, "state": one.health.value, "said": one.message, "fix": one.fix} for name, one in named_findings
     ]
@@ -51,10 +52,6 @@ def _repaired(finding: DoctorFinding) -> DoctorFinding:
         return DoctorFinding(f"fixed: {finding.repair()}")
     except (RalphyError, OSError) as error:
         return replace(finding, message=f"{finding.message}; not fixed: {error}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _lines(name: str, finding: DoctorFinding) -> Iterator[str]:

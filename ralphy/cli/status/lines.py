@@ -8,6 +8,7 @@ from typing import Any
 
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.pipeline.verification import runs_in_words
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked_words
 from ralphy.text.tone import OF_STATUS, Toned
@@ -24,11 +25,11 @@ def status_lines(v: dict[str, Any]) -> list[str]:
     unknown = f" (runs of unknown cost: {v['unknown_cost_runs']})" if v.get("unknown_cost_runs") else ""
     lines.append(f"  branch:  {v['branch']}   runs: {v['runs']}   cost: ${v['cost_usd']:.2f}{unknown}")
     if ahead := v.get("forecast"):
-        stories = "1 story" if ahead["stories_left"] == 1 else f"{ahead['stories_left']} stories"
+        stories = counted(ahead["stories_left"], "story", "stories")
         words = f"{stories} left, about {span(ahead['seconds'])} and ${ahead['cost_usd']:.2f} at the current rate"
         lines.append(f"  ahead:   {marked_words(words, ahead['rehearsed'])}")
     if (ran := v.get("check_runs")) and ran["stories"]:
-        stories = "1 story" if ran["stories"] == 1 else f"{ran['stories']} stories"
+        stories = counted(ran["stories"], "story", "stories")
         lines.append(f"  checks:  {runs_in_words(ran)}, for {stories}")
     if windows := [_window(row) for row in v.get("usage_windows") or ()]:
         lines.append(f"  usage:   {', '.join(windows)}")

@@ -21,6 +21,7 @@ from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.forge.issues import IssueSource, read_issues, source_of
 from ralphy.scaffold.writer import new_feature, slug
+from ralphy.text.counted import counted
 
 _FORMATS = click.Choice(list(FORMATS))
 _MOST_BYTES, _MOST_FILES = 4 * 1024 * 1024, 2000
@@ -58,7 +59,7 @@ def import_(
     lines = [f"{raw['id']} {raw['title']}{' (done)' if raw['passes'] else ''}" for raw in plan.stories]
     lines += [f"left out: {reason}" for reason in plan.left_out]
     format_title = FORMATS[format_name].label if format_name in FORMATS else "issues of GitHub"
-    stories = "1 story" if len(plan.stories) == 1 else f"{len(plan.stories)} stories"
+    stories = counted(len(plan.stories), "story", "stories")
     lines.append(f"{stories}, read as {format_title}; left out: {len(plan.left_out) or 'nothing'}; "
                  f"next: ralphy plan {feature}")  # fmt: skip
     return call.output.answer("import", "\n".join(lines), feature=feature, format=format_name, dry_run=dry_run,
