@@ -70,7 +70,7 @@ def test_a_rehearsal_says_so_wherever_a_model_or_money_is_shown(made: Make, monk
     assert call.json("why")[1]["forecast"]["rehearsed"] is True
 
     monkeypatch.delenv("RALPHY_AGENT_COMMAND")  # the next terminal
-    assert f"at the current rate {MARK}" in call("status")[1]
+    assert f"at the current rate ({MARK})" in call("status")[1]
     err = call("loop", "--max-iterations", "1")[2]
     assert "warning: the earlier runs of login were rehearsals" in err and "costs money" in err
 

@@ -111,7 +111,7 @@ def test_a_compulsory_sandbox_that_is_missing_ends_it_before_the_first_agent(
 def test_the_level_is_said_once_and_not_when_quiet_and_minimal_has_no_settings_of_its_own(tmp_path: Path) -> None:
     project = build(tmp_path, *(story(f"US-00{number}") for number in range(1, 4)))
     one = ("loop", "login", "--max-iterations", "1")
-    assert "minimal: no sandbox" in project.call(*one, "--safety-level", "minimal")[1]
+    assert "minimal; no sandbox" in project.call(*one, "--safety-level", "minimal")[1]
     assert not (project.repo / ".git" / "ralphy" / "checkouts" / "main" / "settings").exists()
     assert "safety:" not in project.call(*one, "-q")[1]
     assert project.call(*one)[1].count("safety: moderate; WITHOUT a sandbox") == 1
