@@ -130,7 +130,7 @@ def test_redo_asks_again_as_long_as_there_is_no_specification(tmp_path: Path) ->
         redo_step(w, CLARIFY)
     project.approve()
     assert project.loop().runs == ["spec"]
-    with open_feature(project.repo, project.path, project.env) as w, pytest.raises(Conflict, match=r"SPEC\.md is wr"):
+    with open_feature(project.repo, project.path, project.env) as w, pytest.raises(Conflict, match=r"SPEC\.md exists"):
         redo_step(w, CLARIFY)
 
 

@@ -292,4 +292,4 @@ def test_a_torn_end_of_the_journal_is_said_and_a_torn_progress_log_put_back_from
     assert re.sub(r"^Commit: .*\n", "", project.read("progress.txt"), flags=re.M).startswith(whole)
     assert "chore(login): changes by hand" not in project.subjects()
     assert_done(project)
-    assert "torn" not in ralphy(project, "loop", "login", "--no-wait")[1]
+    assert "was torn" not in ralphy(project, "loop", "login", "--no-wait")[1]
