@@ -130,10 +130,10 @@ def require_plain_rules(root: Path) -> None:
 
     Searches every folder but `.git`, ignored ones too: only Git could say which are ignored.
     """
-    for found in walk(root, (".git",)):
-        mode = found.stat.st_mode
-        if found.name in _RULES and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
-            raise InvalidInput("is not a plain file, and Git would wait for it", where=found.path, hint="remove it")
+    for entry in walk(root, (".git",)):
+        mode = entry.stat.st_mode
+        if entry.name in _RULES and (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            raise InvalidInput("is not a plain file, and Git would wait for it", where=entry.path, hint="remove it")
 
 
 def _git(env: Mapping[str, str], root: str) -> str:

@@ -85,8 +85,8 @@ def plan(
     root: Path, stack: StackReport, features_dir: str = "docs/features", *, with_ci: bool = False
 ) -> list[PlannedFile]:
     """What `ralphy init` does to the repository at `root`, given its detected stack. Writes nothing."""
-    found = ", ".join(check.name for check in stack.checks)
-    summary = f"checks found: {found}" if found else "no checks found"
+    names = ", ".join(check.name for check in stack.checks)
+    summary = f"checks found: {names}" if names else "no checks found"
     settings = config_text(root.name, stack, features_dir)
     files = [
         _planned(root, ".ralphy/config.yaml", settings, f"the settings; {summary}"),

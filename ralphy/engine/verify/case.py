@@ -224,11 +224,11 @@ class Case:
         oids = self.w.objects.write_blobs({path: data for path, (_, data) in files.items()})
         return self.w.objects.graft(tree, {path: Entry(files[path][0].mode, oid) for path, oid in oids.items()})
 
-    def weigh(self, found: Sequence[Finding], *, only_flags: bool = False) -> Verdict | None:
+    def weigh(self, findings: Sequence[Finding], *, only_flags: bool = False) -> Verdict | None:
         """The verdict of the findings that reject, by the setting of their kind; the others are flagged."""
         verify = self.w.config.verify
-        rejected = [one for one in found if not only_flags and getattr(verify, one.kind.value) == "reject"]
-        self.flagged += [one for one in found if one not in rejected]
+        rejected = [one for one in findings if not only_flags and getattr(verify, one.kind.value) == "reject"]
+        self.flagged += [one for one in findings if one not in rejected]
         return self.no("; ".join(sentences(rejected)), orders(rejected), goes_on=True) if rejected else None
 
     def no(
