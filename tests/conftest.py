@@ -181,6 +181,14 @@ def git(git_repo: Path) -> RunGit:
     return run
 
 
+def program(path: Path, script: str) -> Path:
+    """Write a program of the shell, and the folder it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def is_gone(pid: int) -> bool:
     """Whether a process ends within a minute: a machine under load takes its time."""
     end = time.monotonic() + 60

@@ -15,7 +15,7 @@ from ralphy.errors import Conflict, EnvironmentProblem, ExitCode, InvalidInput
 from ralphy.forge.body import PullRequestText
 from ralphy.forge.github import GitHub
 from ralphy.forge.push import Remote, github_repo, push, remote
-from tests.conftest import RunGit, is_gone
+from tests.conftest import RunGit, is_gone, program
 from tests.doubles.github_api import GitHubApi
 
 ORIGIN = Remote("origin", "https://github.com/acme/widget.git", "github.com", "acme", "widget")
@@ -166,13 +166,6 @@ def pushed(repo: Path, oid: str, branch: str = BRANCH) -> None:
     push(repo, remote(repo, env=os.environ), oid, branch, ["trunk"], env=os.environ)
 
 
-def refuse_all(bare: Path) -> None:
-    """Let the remote take nothing."""
-    hook = bare / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
-
-
 class TestAPush:
     def test_a_base_branch_or_the_remotes_own_default_is_never_pushed(
         self, git_repo: Path, git: RunGit, bare: Path
@@ -188,7 +181,7 @@ class TestAPush:
 
     @pytest.mark.fault("G15")
     def test_a_rule_of_the_forge_is_a_conflict(self, git_repo: Path, git: RunGit, bare: Path) -> None:
-        refuse_all(bare)
+        program(bare / "hooks" / "pre-receive", "exit 1")
         with pytest.raises(Conflict, match=f"{BRANCH} was refused: "):
             pushed(git_repo, commit(git, "one"))
 
@@ -205,9 +198,7 @@ class TestAPush:
         assert git("for-each-ref", "--format=%(refname)", cwd=bare) == "refs/heads/main"
 
     def test_hooks_of_the_checkout_do_not_run(self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path) -> None:
-        hook = git_repo / ".git" / "hooks" / "pre-push"
-        hook.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\n")
-        hook.chmod(0o755)
+        program(git_repo / ".git" / "hooks" / "pre-push", f"touch '{tmp_path}/ran'")
 
         pushed(git_repo, commit(git, "one"))
         assert not (tmp_path / "ran").exists()
@@ -224,9 +215,7 @@ class TestAPush:
         self, git_repo: Path, git: RunGit, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("ralphy.forge.push.PUSH_TIMEOUT_S", 1.0)
-        ssh = tmp_path / "ssh"
-        ssh.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 600\n")
-        ssh.chmod(0o755)
+        ssh = program(tmp_path / "ssh", f"echo $$ > '{tmp_path}/pid'\nexec sleep 600")
         git("config", "remote.origin.pushurl", "git@github.com:acme/widget.git")
         env = {**os.environ, "GIT_SSH_COMMAND": str(ssh)}
 
@@ -239,9 +228,7 @@ class TestAPush:
     ) -> None:
         git("remote", "add", "origin", "https://github.com/acme/widget.git")
         git("config", "remote.origin.pushurl", "ssh://me:hunter2@github.com/acme/widget.git")
-        ssh = tmp_path / "ssh"
-        ssh.write_text("#!/bin/sh\necho 'git@github.com: Permission denied (publickey).' >&2\nexit 255\n")
-        ssh.chmod(0o755)
+        ssh = program(tmp_path / "ssh", "echo 'git@github.com: Permission denied (publickey).' >&2\nexit 255")
         env = {**os.environ, "GIT_SSH_COMMAND": str(ssh), "GIT_SSH_VARIANT": "ssh"}
 
         with pytest.raises(EnvironmentProblem, match="Permission denied") as caught:
@@ -303,9 +290,7 @@ def test_a_repository_is_read_from_its_url_and_gh_host_says_what_an_alias_of_ssh
 
 def test_an_environment_is_all_that_gh_is_given(tmp_path: Path) -> None:
     """gh sees the caller's environment and the quiet settings, nothing of this process's own."""
-    gh = tmp_path / "gh"
-    gh.write_text(f"#!/bin/sh\nenv > '{tmp_path}/env'\n")
-    gh.chmod(0o755)
+    program(tmp_path / "gh", f"env > '{tmp_path}/env'")
     given: Mapping[str, str] = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GH_DEBUG": "api", "MINE": "1"}
 
     assert GitHub(ORIGIN, given).available() is None

@@ -37,7 +37,7 @@ from ralphy.scaffold.writer import (
     slug,
     to_do_first,
 )
-from tests.conftest import RunGit
+from tests.conftest import RunGit, program
 
 STEP_PROMPTS = [f"{step.name}.md.j2" for step in steps()]
 CHECKS = (Check("test", "pytest -q"), Check("lint", 'ruff check "a b"', 60.5))
@@ -193,8 +193,7 @@ def test_the_workflows_install_the_ralphy_that_wrote_them_or_say_that_none_is_na
     action = yaml.safe_load((root / ".github/actions/ralphy/action.yml").read_text(encoding="utf-8"))["runs"]
     steps = [*yaml.safe_load(texts[0])["jobs"]["prove"]["steps"], *action["steps"]]
     scripts = [step["run"] for step in steps if "pip install" in step.get("run", "")]
-    (tmp_path / "pip").write_text('#!/bin/sh\necho "$@"\nexit 1\n', encoding="utf-8")
-    (tmp_path / "pip").chmod(0o755)
+    program(tmp_path / "pip", 'echo "$@"\nexit 1')
     for script in scripts:
         env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RALPHY_SOURCE": source}
         done = subprocess.run(["bash", "-e", "-c", script], env=env, capture_output=True, text=True, check=False)

@@ -20,6 +20,7 @@ from ralphy.cli.terminal import wants_colour
 from ralphy.config.values import Ci, Config, Limits, PullRequestSettings
 from ralphy.resources import template_root
 from tests.cli.conftest import Make
+from tests.conftest import program
 from tests.engine.building import reports, story, works
 
 CI = template_root() / "ci"
@@ -160,8 +161,7 @@ def test_the_workflows_pass_actionlint(tmp_path: Path) -> None:
 def test_the_action_passes_what_was_asked_for(tmp_path: Path) -> None:
     """Its script, with a ralphy that notes how it was called."""
     script = yaml.safe_load((CI / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"][1]["run"]
-    (tmp_path / "ralphy").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n[ "$1" = trust ] || exit $CODE\n')
-    (tmp_path / "ralphy").chmod(0o755)
+    program(tmp_path / "ralphy", f'echo "$@" >> {tmp_path}/calls\n[ "$1" = trust ] || exit $CODE')
     for code, ended in (("10", 0), ("11", 11)):
         env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "FEATURE": "login", "MAX_COST": "5",
                "AUTO_APPROVE": "true", "CODE": code, "GITHUB_OUTPUT": str(tmp_path / "output")}  # fmt: skip

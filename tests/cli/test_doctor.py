@@ -16,17 +16,9 @@ from ralphy.agents.claude.versions import NAMES, TESTED
 from ralphy.cli.setup import programs
 from ralphy.git.run_lock import Lock
 from tests.cli.conftest import Call, Make
-from tests.conftest import RunGit
+from tests.conftest import RunGit, program
 from tests.engine.building import ROOT, Project, story
 from tests.sampling import sampled
-
-
-def program(folder: Path, name: str, script: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture
@@ -41,8 +33,8 @@ def bin_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def claude(bin_first: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("IS_SANDBOX", "1")
-    program(bin_first, "python3", f'exec "{sys.executable}" "$@"')  # one that has pytest
-    return program(bin_first, "claude", 'echo "2.1.197 (Claude Code)"')
+    program(bin_first / "python3", f'exec "{sys.executable}" "$@"')  # one that has pytest
+    return program(bin_first / "claude", 'echo "2.1.197 (Claude Code)"')
 
 
 @dataclass(frozen=True)
@@ -55,10 +47,10 @@ class Machine:
     patch: pytest.MonkeyPatch
 
     def has_claude(self, version: str) -> None:
-        program(self.tools, "claude", f'echo "{version} (Claude Code)"')
+        program(self.tools / "claude", f'echo "{version} (Claude Code)"')
 
     def has_a_filter_in_the_checkout(self) -> None:
-        self.git("config", "filter.nbstripout.clean", str(program(self.repo / ".venv", "nbstripout", "cat")))
+        self.git("config", "filter.nbstripout.clean", str(program(self.repo / ".venv" / "nbstripout", "cat")))
 
     def has_a_commit_from_the_future(self) -> None:
         self.patch.setenv("GIT_COMMITTER_DATE", "4070908800 +0000")
@@ -87,7 +79,7 @@ FOUND: dict[str, tuple[Callable[[Machine], object], str, str, str, str]] = {
                       "npm install"),
     "a new claude": (lambda m: m.has_claude("2.2.0"), "agent", "warn", f"newer than the tested versions ({NAMES})",
                      "npm install"),
-    "another tool of the name": (lambda m: program(m.tools, "ralphy", "echo other"), "ralphy", "warn", "another tool",
+    "another tool of the name": (lambda m: program(m.tools / "ralphy", "echo other"), "ralphy", "warn", "another tool",
                                  "PATH="),
     "a forge without gh": (Machine.has_a_forge_without_gh, "gh", "warn", "cannot open pull requests", "install gh"),
     "a sandbox that is switched off": (lambda m: m.patch.setenv("RALPHY_SAFETY_SANDBOX", "none"), "sandbox", "warn",
@@ -201,8 +193,8 @@ def test_an_agent_that_is_missing_does_not_start_or_never_answers_is_a_failure_w
     git_repo: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setattr(programs, "_ANSWER_S", 0.3)
-    program(bin_first, "broken", 'echo "cannot find module" >&2; exit 1')
-    program(bin_first, "silent", "exec sleep 600")
+    program(bin_first / "broken", 'echo "cannot find module" >&2; exit 1')
+    program(bin_first / "silent", "exec sleep 600")
     why = {"no-such-agent": "no-such-agent is not on PATH", "broken": "cannot find module", "silent": "no answer"}
     for command, said in why.items():
         monkeypatch.setenv("RALPHY_AGENT_COMMAND", command)
@@ -225,7 +217,7 @@ def test_whether_claude_is_logged_in_is_asked_without_a_prompt(
     git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     for does, key, state, said in LOGINS:
-        program(bin_first, "claude", f'[ "$*" = "auth status" ] && {{ {does}; }}\necho "2.1.197 (Claude Code)"')
+        program(bin_first / "claude", f'[ "$*" = "auth status" ] && {{ {does}; }}\necho "2.1.197 (Claude Code)"')
         if key:
             monkeypatch.setenv(key, "sk-test")
         code, found = call.doctor()
@@ -304,7 +296,7 @@ def test_a_sandbox_that_works_is_said(sandbox: None, git_repo: Path, claude: Pat
 def test_a_sandbox_that_does_not_work_is_a_fault_where_it_is_asked_for(
     git_repo: Path, claude: Path, bin_first: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
-    program(bin_first, "bwrap", 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1')
+    program(bin_first / "bwrap", 'echo "bwrap: No permissions to create a new namespace" >&2; exit 1')
     for wanted, code, state in (("auto", 0, "warn"), ("bwrap", 5, "fail")):
         monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", wanted)
         found = call.doctor()
@@ -332,7 +324,7 @@ def dead_hook(project: Project) -> None:
 
 
 def commit_msg(project: Project) -> None:
-    program(project.repo / ".git" / "hooks", "commit-msg", "exit 1")
+    program(project.repo / ".git" / "hooks" / "commit-msg", "exit 1")
 
 
 def globally_ignored(project: Project) -> None:
@@ -361,7 +353,7 @@ def without_workflow_scope(project: Project) -> None:
     (project.repo / ".github" / "workflows").mkdir(parents=True)
     project.git("remote", "add", "origin", "https://github.com/somebody/shop.git")
     answer = "HTTP/2.0 200 OK\\r\\nX-Oauth-Scopes: gist, repo\\r\\n\\r\\n{}"
-    program(project.repo.parent / "bin", "gh", f"printf '{answer}'")
+    program(project.repo.parent / "bin" / "gh", f"printf '{answer}'")
 
 
 # What somebody has set up -> the finding, its state, and a part of what is said and of what to do.
@@ -410,7 +402,7 @@ def test_of_the_level_strict_it_says_what_the_loop_says(
 ) -> None:
     monkeypatch.setenv("IS_SANDBOX", "1")
     for name in ("claude", "tester"):
-        program(bin_first, name, "echo 2.1.197")
+        program(bin_first / name, "echo 2.1.197")
     settings = STRICT[what]
     safety = {"level": "strict", "ro_paths": [*VISIBLE, str(tmp_path)], **settings.get("safety", {})}
     if what == "a check cannot be seen":

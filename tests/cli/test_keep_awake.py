@@ -11,9 +11,10 @@ import psutil
 import pytest
 
 from tests.cli.conftest import Make
+from tests.conftest import program
 from tests.engine.building import PATIENCE_S, Project, build, story, works
 
-INHIBIT = """#!/bin/sh
+INHIBIT = """\
 while case "$1" in -*) true ;; *) false ;; esac; do shift; done
 echo began >> "$0.log"
 "$@"
@@ -25,10 +26,7 @@ SAID = "this machine is kept awake while there is work (systemd-inhibit; limits.
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the system's program notes that is first on PATH."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "systemd-inhibit").write_text(INHIBIT, encoding="utf-8")
-    (folder / "systemd-inhibit").chmod(0o755)
+    folder = program(tmp_path / "bin" / "systemd-inhibit", INHIBIT).parent
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     return folder / "systemd-inhibit.log"
 

@@ -21,6 +21,7 @@ import pytest
 
 from ralphy.notify import receivers
 from tests.cli.conftest import Make
+from tests.conftest import program
 from tests.engine.building import PATIENCE_S, reports, story, works
 
 KEEPS = ["sh", "-c", 'cat >> "$0"']
@@ -216,10 +217,8 @@ def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line
     project.git("init", "--quiet", "--bare", str(hub))
     project.git("remote", "add", "origin", str(hub))
     project.git("config", "--global", "color.remote", "always")
-    hook = hub / "hooks" / "pre-receive"
     (hub / "said").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    hook.write_text("#!/bin/sh\ncat said >&2\nexit 1\n", encoding="utf-8")
-    hook.chmod(0o755)
+    hook = program(hub / "hooks" / "pre-receive", "cat said >&2\nexit 1")
 
     code, _, console = call("loop", "login")
     _, status, _ = call("status", "login")

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.cli.conftest import Make
+from tests.conftest import program
 from tests.engine.building import PATIENCE_S, breaks, drive, reports, story, works
 from tests.engine.driver import KILLED
 
@@ -81,12 +82,10 @@ def test_a_run_that_ralphy_died_in_is_not_at_work(made: Make) -> None:
 def test_the_page_is_written_where_it_is_wanted_and_opened(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     project, call = made(story("US-001"))
     tools, told = project.repo.parent / "bin", project.repo.parent / "opened"
-    tools.mkdir()
     os.mkfifo(told)
     reader = os.open(told, os.O_RDONLY | os.O_NONBLOCK)
     for name in ("xdg-open", "open"):
-        (tools / name).write_text(f'#!/bin/sh\necho "$1" > {told}\n')
-        (tools / name).chmod(0o755)
+        program(tools / name, f'echo "$1" > {told}')
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     assert call("report", "--open")[:2] == (0, f"{project.folder / 'REPORT.html'}\n")
     assert select.select([reader], [], [], PATIENCE_S)[0]

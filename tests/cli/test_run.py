@@ -18,6 +18,7 @@ from ralphy.cli.run import signals
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make
+from tests.conftest import program
 from tests.engine.building import PATIENCE_S, Project, assert_clean, breaks, called, reports, story, works
 from tests.engine.forked import Started, forked
 
@@ -251,9 +252,7 @@ def test_a_no_asks_for_remarks_and_ends_nothing_by_accident(made: Make) -> None:
 
 def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
     project, _ = made(gates=GATES)
-    editor = project.repo.parent / "edits"
-    editor.write_text('#!/bin/sh\necho "- and by mail" >> "$1"\n')
-    editor.chmod(0o755)
+    editor = program(project.repo.parent / "edits", 'echo "- and by mail" >> "$1"')
     project.env |= {"PAGER": "cat", "VISUAL": str(editor)}
     project.play()
     with on_a_terminal(project, "start") as (heard, process):

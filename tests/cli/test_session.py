@@ -17,6 +17,7 @@ from ralphy.documents.session_loop import PATH, SessionLoop, as_text, read_loop
 from ralphy.errors import Conflict, ExitCode
 from ralphy.pipeline.session_mode import mode_of
 from tests.cli.conftest import Call
+from tests.conftest import program
 from tests.core.building import snapshot
 from tests.engine.building import Project, build, story
 
@@ -163,7 +164,6 @@ def test_what_a_failed_story_committed_is_undone_and_stays_in_history(session: S
 def test_a_session_is_asked_what_an_agent_is_asked_but_for_a_report(session: Session) -> None:
     project, outside = session.project, session.project.repo.parent / "secret"
     project.configure(limits={"max_new_files": 2, "max_file_mb": 1})
-    hook = project.repo / ".git" / "hooks" / "pre-commit"
     session.call("plugin", "start", "login", "--max-attempts", "9")
     project.switch()
 
@@ -182,9 +182,7 @@ def test_a_session_is_asked_what_an_agent_is_asked_but_for_a_report(session: Ses
     rejected("src/evil is a link out of the repository", src__a_py="A = 1\n")
     rejected("src/big.py has 1.1 MB; more than limits.max_file_mb", src__big_py="A = 1\n" * 200_000)
     rejected("3 new files (src …), more than limits.max_new_files", src__a_py="", src__b_py="", src__c_py="")
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nprintf 'A = 2\\n' > src/a.py\n")
-    hook.chmod(0o755)
+    hook = program(project.repo / ".git" / "hooks" / "pre-commit", "printf 'A = 2\\n' > src/a.py")
     rejected("the pre-commit hook changes src/a.py: run it, and commit", src__a_py="A = 1\n")
     hook.unlink()
     settings = (project.repo / ".ralphy" / "config.yaml").read_text()
@@ -239,9 +237,8 @@ def test_start_opens_a_session_with_the_plugin(session: Session) -> None:
     code, _, error = session.call("start", "login", "--mode", "hook")
     assert code == ExitCode.INVALID and "no terminal" in error
 
-    claude = session.project.repo.parent / "claude"
-    claude.write_text('#!/bin/sh\nprintf "%s\\n" "$PWD" "$@" "$CLAUDE_CODE_STOP_HOOK_BLOCK_CAP" > "$0.told"\nexit 7\n')
-    claude.chmod(0o755)
+    script = 'printf "%s\\n" "$PWD" "$@" "$CLAUDE_CODE_STOP_HOOK_BLOCK_CAP" > "$0.told"\nexit 7'
+    claude = program(session.project.repo.parent / "claude", script)
     session.project.configure(agent={"command": [str(claude)], "preset": "claude"})
     session.patch.setattr("sys.stdin", Terminal())
     assert session.call("start", "login", "--mode", "hook", "--max-iterations", "9")[0] == ExitCode.UNEXPECTED

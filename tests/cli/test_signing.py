@@ -13,6 +13,7 @@ import pytest
 from ralphy.errors import EnvironmentProblem, ExitCode
 from ralphy.git import commands, signing
 from tests.cli.conftest import Make
+from tests.conftest import program
 from tests.engine.building import Project, assert_clean, build, story, works
 
 GPG = "Key-Type: eddsa\nKey-Curve: ed25519\nName-Email: person@example.org\nName-Real: Test Person\n"
@@ -99,11 +100,9 @@ def test_every_commit_of_the_branch_is_signed_by_the_persons_settings_and_can_be
 
 def silent(project: Project) -> None:
     """A program of a key that wants to be touched."""
-    program = project.repo.parent / "op-ssh-sign"
-    program.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
-    program.chmod(0o755)
+    signer = program(project.repo.parent / "op-ssh-sign", "exec sleep 600")
     ssh_key(project)
-    set_up(project, gpg_ssh_program=str(program))
+    set_up(project, gpg_ssh_program=str(signer))
 
 
 CANNOT: dict[str, tuple[Callable[[Project], object], str]] = {

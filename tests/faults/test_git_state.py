@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import program
 from tests.engine.building import Act, Project, assert_clean, build, drive, story, works
 from tests.engine.driver import KILLED
 from tests.faults.world import World, changed, world_of
@@ -26,10 +27,7 @@ class Canaries:
         self.sung.mkdir(parents=True)
 
     def program(self, name: str) -> str:
-        path = self.folder / name
-        path.write_text(f'#!/bin/sh\ntouch "{self.sung}/{name}"\ncat 2>/dev/null\nexit 0\n')
-        path.chmod(0o755)
-        return str(path)
+        return str(program(self.folder / name, f'touch "{self.sung}/{name}"\ncat 2>/dev/null\nexit 0'))
 
     def hooks(self, name: str) -> str:
         folder = self.folder / f"{name}.d"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from ralphy.secrets.patterns import mark_of
+from tests.conftest import program
 from tests.core.test_secrets import PLANTED, noise
 from tests.engine.building import AGENT, ONE_RUN, Project, assert_clean, breaks, build, story, works
 from tests.sampling import sampled
@@ -126,10 +127,7 @@ def test_no_command_of_an_agents_work_sees_the_users_keys_and_they_reach_nothing
     look = f"sh -c 'env >> {tmp_path}/seen-by-$0' "
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"{look}check"}], setup=f"{look}setup",
                     agent={"command": AGENT, "env": ["SANDBOX_KEY", "DEPLOY_TOKEN", "OTHER_KEY"]})  # fmt: skip
-    hook = project.repo / ".git" / "hooks" / "pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\nenv >> {tmp_path}/seen-by-hook\n")
-    hook.chmod(0o755)
+    program(project.repo / ".git" / "hooks" / "pre-commit", f"env >> {tmp_path}/seen-by-hook")
     project.env |= {name: noise(20) for name in [*kept_back, "SANDBOX_KEY"]} | {"DATABASE_URL": "sqlite://"}
     project.env |= {"DEPLOY_TOKEN": token, "OTHER_KEY": "total_cost_usd"}
     spelled = [token.replace("/", "\\/"), token.replace("/", "\\u002f"), quote(token, safe=""),
