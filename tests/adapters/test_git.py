@@ -14,7 +14,7 @@ from ralphy.errors import Conflict, EnvironmentProblem, NotFound
 from ralphy.git import commands as verbs
 from ralphy.git.commands import Repository, discover, head_of, refs_of, resolve
 from ralphy.git.move_refs import RefMover
-from tests.conftest import RunGit
+from tests.conftest import RunGit, program
 
 
 @pytest.fixture
@@ -59,9 +59,7 @@ def test_where_no_repository_can_be_worked_in_is_refused_in_words(git_repo: Path
 
 @pytest.mark.fault("G13")
 def test_nothing_of_the_repository_is_run(repository: Repository, git_repo: Path, git: RunGit) -> None:
-    trap = git_repo.parent / "trap"
-    trap.write_text('#!/bin/sh\ntouch "$0.sprung"\n')
-    trap.chmod(0o755)
+    trap = program(git_repo.parent / "trap", 'touch "$0.sprung"')
     hooks = git_repo / ".git" / "hooks"
     for hook in ("reference-transaction", "post-index-change", "post-checkout", "pre-commit"):
         (hooks / hook).symlink_to(trap)
@@ -198,10 +196,8 @@ def test_a_git_that_is_killed_while_it_moves_refs_holds_up_nobody(
     """Its lock goes with it, and what it had not done is done by another one; what it had done is not done twice."""
     real, once, lock = shutil.which("git"), tmp_path / "once", git_repo / ".git" / "refs" / "heads" / "work.lock"
     dies = f'{real} "$@"; kill -9 $$' if is_done else f"touch {lock}; kill -9 $$"
-    fake = tmp_path / "bin" / "git"
-    fake.parent.mkdir()
-    fake.write_text(f'#!/bin/sh\ncase "$*" in *update-ref*) mkdir {once} && {{ {dies}; }};; esac\nexec {real} "$@"\n')
-    fake.chmod(0o755)
+    script = f'case "$*" in *update-ref*) mkdir {once} && {{ {dies}; }};; esac\nexec {real} "$@"'
+    fake = program(tmp_path / "bin" / "git", script)
     repository = discover(git_repo, {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"})
     RefMover(repository).move([("refs/heads/work", git("rev-parse", "HEAD"), "")])
     assert once.is_dir()

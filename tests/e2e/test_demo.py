@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ralphy.demo.toy import BRANCH, lay_out
+from tests.conftest import program
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,9 +101,7 @@ def test_no_keep_leaves_nothing_behind(tmp_path: Path) -> None:
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     bad = tmp_path / "bin"
-    bad.mkdir()
-    (bad / "git").write_text("#!/bin/sh\necho no >&2\nexit 1\n", encoding="utf-8")
-    (bad / "git").chmod(0o755)
+    program(bad / "git", "echo no >&2\nexit 1")
     shown = demo(tmp_path, "--no-keep", TMPDIR=str(temporary), PATH=str(bad))
     assert shown.code == 5
     assert list(temporary.iterdir()) == []

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.errors import EnvironmentProblem, ExitCode
+from tests.conftest import program
 from tests.engine.building import Project, assert_clean, breaks, build, story, works
 from tests.sampling import sampled
 
@@ -89,10 +90,7 @@ def test_neither_a_check_nor_a_hook_that_names_no_failing_test_is_accepted_as_kn
     assert project.journal("accept_red") == []
 
     project.configure()
-    hook = project.repo / ".git" / "hooks" / "pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 1\n")
-    hook.chmod(0o755)
+    program(project.repo / ".git" / "hooks" / "pre-commit", "exit 1")
     ended = project.loop(accepts_red=True)
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
     assert "git.hooks: skip" in ended.rest.reason
@@ -132,8 +130,7 @@ def two_suites(tmp_path: Path, *, second: str) -> Project:
     for name, text in texts.items():
         (project.repo / name).parent.mkdir(exist_ok=True)
         (project.repo / name).write_text(text)
-    project.git("add", *texts)
-    project.git("commit", "--quiet", "-m", "test: two suites")
+    project.commit("test: two suites", *texts)
     project.play(stories={"US-001": [works(write={"src/a.py": "A = 1\n", "second/test_it.py": FAILS})]})
     return project
 

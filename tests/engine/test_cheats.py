@@ -10,6 +10,7 @@ import pytest
 
 from ralphy.detect.stack import detect
 from ralphy.errors import ExitCode
+from tests.conftest import program
 from tests.engine.building import ROOT, assert_clean, build, story
 from tests.engine.judged import Files, Repository
 from tests.engine.pytested import (
@@ -278,10 +279,7 @@ OLD_FAIL = f"2 of the old {TEST_FILE} fail against the new code: {TEST_FILE}::te
 
 def test_old_tests_are_run_by_a_program_that_only_the_checkout_has(tmp_path: Path) -> None:
     project = pytested(tmp_path, run=".venv/bin/pytest", limits={"max_attempts": 1})
-    program = project.repo / ".venv" / "bin" / "pytest"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest "$@"\n')
-    program.chmod(0o755)
+    program(project.repo / ".venv" / "bin" / "pytest", f'exec {sys.executable} -m pytest "$@"')
     (project.repo / ".gitignore").write_text(".venv/\n")
     project.commit("chore: an environment of its own", ".gitignore")
     project.play(stories={"US-001": [{"write": CHANGED_RULES}]})

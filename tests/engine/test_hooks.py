@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
+from tests.conftest import program
 from tests.engine.building import Project, assert_clean, build, story
 from tests.sampling import sampled
 
@@ -15,14 +16,8 @@ from tests.sampling import sampled
 def hooked(tmp_path: Path, script: str, **settings: Any) -> Project:
     """A project with one story and this pre-commit hook."""
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 2}, **settings)
-    write_hook(project.repo / ".git" / "hooks" / "pre-commit", script)
+    program(project.repo / ".git" / "hooks" / "pre-commit", script)
     return project
-
-
-def write_hook(path: Path, script: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
 
 
 def checks_of(project: Project) -> list[str]:
@@ -70,9 +65,9 @@ OTHERS = ("commit-msg", "prepare-commit-msg", "post-commit", "reference-transact
 @pytest.mark.fault("G8", "G9", "P14")
 def test_what_the_hook_makes_of_the_staged_work_is_checked_and_committed_and_no_other_hook_runs(tmp_path: Path) -> None:
     project = build(tmp_path, *map(story, NIGHT), limits={"max_attempts": 1}, breaker={"enabled": False})
-    write_hook(project.repo / ".git" / "hooks" / "pre-commit", HOOK.format(tmp_path))
+    program(project.repo / ".git" / "hooks" / "pre-commit", HOOK.format(tmp_path))
     for name in OTHERS:
-        write_hook(project.repo / ".git" / "hooks" / name, f"touch {tmp_path}/ran-{name}; exit 1")
+        program(project.repo / ".git" / "hooks" / name, f"touch {tmp_path}/ran-{name}; exit 1")
     project.env["GIT_CONFIG_COUNT"] = "0"
     project.play(stories={name: [{"append": files}] for name, (files, _) in NIGHT.items()})
 
@@ -93,15 +88,15 @@ def test_what_the_hook_makes_of_the_staged_work_is_checked_and_committed_and_no_
 def test_a_hook_that_is_red_at_the_first_baseline_or_after_it_costs_no_attempt(tmp_path: Path, before: str) -> None:
     project = build(tmp_path, story("US-001"), story("US-002"), limits={"max_iterations": 1})
     hook = project.repo / ".git" / "hooks" / "pre-commit"
-    write_hook(hook, "echo always; exit 1")
+    program(hook, "echo always; exit 1")
     ended = project.loop()
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
     assert "pre-commit" in ended.text
     hook.unlink()
     if before:
-        write_hook(hook, before)
+        program(hook, before)
     project.loop()
-    write_hook(hook, "echo never; exit 1")
+    program(hook, "echo never; exit 1")
 
     ended = project.loop()
 
@@ -131,7 +126,7 @@ def test_a_hook_of_a_configured_folder_that_hangs_is_ended_with_all_its_processe
 ) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1}, git={"hook_timeout_s": 0.5})
     hangs = f"[ -f src/us_001.py ] || exit 0; sleep 1000 & echo $! $$ > {tmp_path}/pids; wait"
-    write_hook(project.repo / "tools" / "hooks" / "pre-commit", hangs)
+    program(project.repo / "tools" / "hooks" / "pre-commit", hangs)
     project.git("config", "core.hooksPath", "tools/hooks")
     project.git("add", "tools")
     project.git("commit", "--quiet", "--no-verify", "-m", "chore: hooks")

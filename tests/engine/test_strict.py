@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ralphy.errors import ExitCode
+from tests.conftest import program
 from tests.engine.building import ROOT, Act, Project, assert_clean, build, story, works
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -124,10 +125,8 @@ def test_what_runs_in_it_sees_a_bare_system(tmp_path: Path, private_home: Path) 
 
 def test_everything_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
     tools = tmp_path / "tools"
-    tools.mkdir()
-    for name, text in (("claude", "#!/bin/sh\necho 2.1.197"), ("tester", "#!/bin/sh\nexit 0")):
-        (tools / name).write_text(f"{text}\n")
-        (tools / name).chmod(0o755)
+    for name, script in (("claude", "echo 2.1.197"), ("tester", "exit 0")):
+        program(tools / name, script)
     project = build(
         tmp_path, story("US-001"), agent={"command": ["claude"]}, safety={"level": "strict", "sandbox": "none"},
         checks=[{"name": "test", "run": "tester --all"}],

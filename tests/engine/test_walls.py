@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.conftest import program
 from tests.engine.building import Project, build, story, works
 from tests.sampling import sampled
 
@@ -16,12 +17,11 @@ from tests.sampling import sampled
 def without_bwrap(project: Project, tmp_path: Path, script: str = "") -> None:
     """Let `bwrap` not be found, or be this script."""
     folder = tmp_path / "bin"
-    folder.mkdir()
     if script:
-        (folder / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
-        (folder / "bwrap").chmod(0o755)
+        program(folder / "bwrap", script)
         project.env["PATH"] = f"{folder}:{os.environ['PATH']}"
         return
+    folder.mkdir()
     for name in ("git", "sh"):
         (folder / name).symlink_to(f"/usr/bin/{name}")
     project.env["PATH"] = str(folder)
@@ -36,10 +36,8 @@ def settings(project: Project) -> dict[str, object]:
 def test_what_a_command_or_a_variable_names_below_tmp_is_readable(sandbox: None, tmp_path: Path) -> None:
     with TemporaryDirectory(dir="/tmp") as made:
         folder = Path(made, "tools")
-        folder.mkdir()
+        program(folder / "look.sh", 'grep fine "$(dirname "$0")/words" "$WORDS"')
         (folder / "words").write_text("fine\n")
-        (folder / "look.sh").write_text('#!/bin/sh\ngrep fine "$(dirname "$0")/words" "$WORDS"\n')
-        (folder / "look.sh").chmod(0o755)
         write = f"touch {folder}/planted"
         project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": f"{folder}/look.sh"}])
         Path(made, "more").write_text("fine\n")
@@ -61,8 +59,7 @@ def test_agents_and_checks_of_the_repository_run_in_the_sandbox_wherever_ralphy_
     project = build(tmp_path, story("US-001"), checks=[{"name": "look", "run": named}],
                     safety={"writable": [str(seen.parent)]})  # fmt: skip
     project.env["PATH"] = f"{os.environ['PATH']}:."
-    (project.repo / "look.sh").write_text(f"#!/bin/sh\ncat /proc/1/comm >> '{seen}'\n")
-    (project.repo / "look.sh").chmod(0o755)
+    program(project.repo / "look.sh", f"cat /proc/1/comm >> '{seen}'")
     project.commit("test: a look", "look.sh")
     places = (".ralphy/config.yaml", ".ralphy/new.md", f"{project.path}/prd.json", f"{project.path}/new.md")
     tries = "; ".join(f"echo x >> {place} && echo {place} >> src/done.txt" for place in places)

@@ -7,14 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import program
 from tests.engine.building import Project, build, story
-
-
-def planted(path: Path, canary: Path) -> None:
-    """A program that says where it was run."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\necho ran > {canary}\n")
-    path.chmod(0o755)
 
 
 def doctor(project: Project) -> str:
@@ -24,7 +18,7 @@ def doctor(project: Project) -> str:
 @pytest.mark.attempt(24)
 def test_the_interpreter_of_a_check_is_looked_up_and_not_run(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": ".venv/bin/python -m pytest -q"}])
-    planted(project.repo / ".venv" / "bin" / "python", tmp_path / "canary")
+    program(project.repo / ".venv" / "bin" / "python", f"echo ran > {tmp_path}/canary")
     doctor(project)
     assert not (tmp_path / "canary").exists()
 
@@ -43,6 +37,6 @@ def test_nor_is_what_a_modules_search_path_in_the_repository_would_run(tmp_path:
 @pytest.mark.parametrize("command", [["./agent"], ["sh", "agent"], ["sh", "./agent", "--now"]], ids=" ".join)
 def test_an_agents_program_of_the_repository_is_not_asked_for_its_version(tmp_path: Path, command: list[str]) -> None:
     project = build(tmp_path, story("US-001"), agent={"command": command})
-    planted(project.repo / "agent", tmp_path / "canary")
+    program(project.repo / "agent", f"echo ran > {tmp_path}/canary")
     doctor(project)
     assert not (tmp_path / "canary").exists()

@@ -8,6 +8,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from ralphy.git.tree_programs import settings_in_tree, switched_off, variables_in_tree
+from tests.conftest import program
 from tests.engine.building import Project, build, story, works
 
 
@@ -60,9 +61,7 @@ def test_programs_of_the_tree_are_known_however_they_are_named(tmp_path: Path) -
     home = tmp_path / "home"
     root, tools = home / "code" / "repo", tmp_path / "bin"
     for path in (root / "tools" / "f.sh", root / "f.sh", root / ".venv" / "bin" / "strip", tools / "clean"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
+        program(path, "")
     (tmp_path / "link").symlink_to(root / "f.sh")
     env = {"PATH": f"{root}/.venv/bin:{tools}:/usr/bin:/bin", "HOME": str(home)}
     inside = ["tools/f.sh", "./new.sh %f", "sh tools/f.sh", "sh f.sh", f"{root}/f.sh", f"sh -e '{root}/f.sh'", "strip",

@@ -11,6 +11,7 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.processes import program_paths
+from tests.conftest import program
 from tests.core.test_layers import MODULES, parsed
 from tests.engine.building import Project, build, story, works
 
@@ -23,10 +24,9 @@ def planted(project: Project, tmp_path: Path) -> tuple[Path, str]:
     """(a file that grows when a planted program runs outside of the sandbox, a script that plants them)."""
     heard = tmp_path / "outside"
     project.env["PATH"] = f"{project.repo}/.venv/bin:.:{os.environ['PATH']}"
-    script = tmp_path / "planted"
     outside = '[ "$(cat /proc/1/comm)" = bwrap ]'
-    script.write_text(f'#!/bin/sh\n{outside} || echo "$0 $*" >> {heard}\nexec /usr/bin/"${{0##*/}}" "$@"\n')
-    script.chmod(0o755)
+    does = f'{outside} || echo "$0 $*" >> {heard}\nexec /usr/bin/"${{0##*/}}" "$@"'
+    script = program(tmp_path / "planted", does)
     return heard, f"cd {project.repo}; mkdir -p .venv/bin; for p in git gh bwrap ssh; do cp {script} .venv/bin/$p; done"
 
 
@@ -50,14 +50,11 @@ def test_a_git_that_an_agent_plants_on_path_is_not_run_by_ralphy(walls: str, tmp
 @pytest.mark.attempt(22)
 def test_no_entry_that_leads_into_the_checkout_is_searched(tmp_path: Path) -> None:
     root, other = tmp_path / "repo", tmp_path / "other"
-    for folder in (root / "bin", other):
-        folder.mkdir(parents=True)
+    tool = program(root / "bin" / "tool", "")
+    other.mkdir()
     (tmp_path / "alias").symlink_to(root)
     (tmp_path / "link").symlink_to(root / "bin")
     (root / "out").symlink_to(other)
-    tool = root / "bin" / "tool"
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o755)
     (other / "tool").symlink_to(tool)
     inside = ["", ".", "bin", "repo/bin", root, f"{root}/bin", f"{root}/./bin/", f"{root}/out",
               f"{root}/bin/../../other", tmp_path / "alias" / "bin", tmp_path / "link"]  # fmt: skip
