@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from ralphy.cli.main import main
 from tests.engine.building import PATIENCE_S, Project, build
+from tests.engine.forked import Started
 
 
 class Call:
@@ -94,6 +96,16 @@ class Heard:
             return False
         self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(data)
+
+
+@contextmanager
+def heard_while(project: Project, *words: str) -> Iterator[tuple[Heard, Started]]:
+    """`ralphy …` as a process without a terminal, and its stderr; it is terminated when the block ends."""
+    with project.start(*words) as process:
+        assert process.stderr
+        yield Heard(process.stderr.fileno()), process
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.fixture

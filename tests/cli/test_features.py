@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ralphy.cli.main import main
-from tests.cli.conftest import Bell, Call, CallIn, Heard, Make
-from tests.engine.building import AGENT, PATIENCE_S, Project, breaks, build, reports, story, works
+from tests.cli.conftest import Bell, Call, CallIn, Make, heard_while
+from tests.engine.building import AGENT, Project, breaks, build, reports, story, works
 from tests.engine.nights import played_once
 from tests.sampling import sampled
 
@@ -89,13 +89,9 @@ def test_watch_leaves_a_merged_feature_alone_and_goes_on_with_the_next(finished:
     assert call("why", "login")[1] == "ends: login is merged into main and closed\n"
     assert call("loop", "login")[0] == 0
     begin(project, "settings")
-    with project.start("watch") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "watch") as (heard, _):
         heard.until("login: login is merged into main and closed")
         heard.until("settings: all stories are verified")
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
     assert project.git("branch", "--list", project.branch) == ""
     assert "start of ralph/login" not in project.git("log", "--format=%s", "main..ralph/settings")
 
@@ -222,9 +218,7 @@ def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: P
     bell = Bell(tmp_path / "bell")
     project.play(stories={"US-001": [works()], "US-002": [{"run": bell.ring, "hang": True}]})
     project.configure(agent={"command": AGENT}, circuit_breaker={"inactivity_timeout": 1, "max_attempts": 100})
-    with project.start("loop") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "loop") as (heard, _):
         bell.wait()
         assert "US-002 Story US-002: in_progress" in project.read("TASKS.md")
         assert "US-001 Story US-001: completed" in project.read("TASKS.md")
@@ -236,8 +230,6 @@ def test_while_an_agent_works_every_view_shows_its_story(made: Make, tmp_path: P
         assert (value["status"], value["circuit_breaker"]["state"]) == ("running", "HALF_OPEN")
         assert value["circuit_breaker"]["last_trigger"] == value["watchdog"]["trigger"]
         assert re.search(r"^  watchdog: HALF_OPEN, warning \d+/100: ", call("status")[1], re.M)
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
     assert "US-002 Story US-002: pending" in project.read("TASKS.md")
     value = call.json("status")[1]
     assert (value["status"], value["circuit_breaker"]["state"], value["watchdog"]) == ("ready", "CLOSED", None)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.cli.main import main
-from tests.cli.conftest import Call, Heard, Make
+from tests.cli.conftest import Call, Make, heard_while
 from tests.cli.test_run import on_a_terminal
 from tests.engine.building import PATIENCE_S, ROOT, Act, Project, breaks, held, reports, story, works
 
@@ -189,15 +189,11 @@ def test_quiet_says_why_it_ended_short_of_the_goal(made: Make) -> None:
 def test_quiet_watch_says_which_feature_can_not_go_on(made: Make) -> None:
     project, _ = made(*TWO, limits={"max_attempts": 1})
     project.play(stories={"US-001": [breaks()]})
-    with project.start("watch", "-q") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "watch", "-q") as (heard, _):
         heard.until("ralphy: login: failed: US-001; blocked: US-002")
         heard.until("\n  hint: ralphy status login\n")
         project.write("prd.json", "{")
         heard.until("ralphy: login: docs/features/login/prd.json")
-        process.terminate()
-        heard.rest()
 
 
 def test_options_may_stand_before_the_command_and_behind_it(made: Make) -> None:

@@ -17,7 +17,7 @@ import pytest
 from ralphy.cli.run import signals
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
-from tests.cli.conftest import Bell, Heard, Make
+from tests.cli.conftest import Bell, Heard, Make, heard_while
 from tests.conftest import program
 from tests.engine.building import PATIENCE_S, Project, assert_clean, breaks, called, reports, story, works
 from tests.engine.forked import Started, forked
@@ -96,11 +96,8 @@ def test_a_description_becomes_a_feature(made: Make) -> None:
     for name in ("no/name", "ends "):
         assert call("start", "Add a bridge", "--name", name)[0] == 3
     assert call("start", "--name", "bridge")[0] == 3
-    with project.start("start", "Add a bridge over the river", "--name", "bridge") as process:
-        assert process.stderr
-        Heard(process.stderr.fileno()).until("SPEC.md is ready for review: `touch docs/features/bridge/APPROVED`")
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
+    with heard_while(project, "start", "Add a bridge over the river", "--name", "bridge") as (heard, _):
+        heard.until("SPEC.md is ready for review: `touch docs/features/bridge/APPROVED`")
     made_of = project.repo / "docs" / "features" / "bridge"
     assert "Add a bridge over the river" in (made_of / "PRD.md").read_text()
     assert (made_of / "SPEC.md").exists()
@@ -282,9 +279,7 @@ def test_a_gate_shows_what_there_is_to_read_and_opens_it(made: Make) -> None:
 def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
     project, call = made(*TWO)
     project.play(stories={"*": [works()]}, qa=[reports()])
-    with project.start("start") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "start") as (heard, process):
         heard.until("QA_REPORT.md is ready for review")
         assert "[y/n" not in heard.text
         code, _, err = call("loop")
@@ -334,9 +329,7 @@ def test_watch_drives_two_features(made: Make) -> None:
     project, _ = made(gates=GATES)
     project.play(qa=[reports()])
     other = project.repo / "docs" / "features" / "logout"
-    with project.start("watch") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "watch") as (heard, process):
         heard.until("login: SPEC.md is ready for review")
         other.mkdir()
         (other / "PRD.md").write_text("# Log out\n\n## Objective\n\n- a button\n")
@@ -347,8 +340,6 @@ def test_watch_drives_two_features(made: Make) -> None:
         heard.until("logout: QA_REPORT.md is ready for review")
         project.approve()
         heard.until("login: all stories are verified")
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 143
     assert not {".claude", ".mcp.json"} & {path.name for path in project.repo.iterdir()}
     assert set(project.statuses().values()) == {"completed"}
@@ -364,9 +355,7 @@ def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: M
     settings = features / "broken" / ".ralphy" / "config.yaml"
     settings.parent.mkdir()
     settings.write_text("gates: {spec: never}\n")
-    with project.start("watch") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "watch") as (heard, process):
         heard.until("broken: docs/features/broken/.ralphy/config.yaml")
         heard.until("deleted: SPEC.md is ready for review")
         heard.until("login: SPEC.md is ready for review")
@@ -377,8 +366,6 @@ def test_watch_goes_on_where_one_feature_can_not_be_opened_or_is_deleted(made: M
         (features / "deleted").mkdir()
         (features / "deleted" / "PRD.md").write_text("# Anew\n\n## Objective\n\n- a button\n")
         heard.until("deleted: SPEC.md is ready for review")
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 143
 
 

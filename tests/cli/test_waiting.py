@@ -13,9 +13,9 @@ from ralphy.cli.run.narrator import Narrator
 from ralphy.cli.status.moments import moment, seconds_of
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.pipeline.decision import Wait
-from tests.cli.conftest import Heard, Make
+from tests.cli.conftest import Make, heard_while
 from tests.cli.test_run import on_a_terminal
-from tests.engine.building import PATIENCE_S, open_feature, story, works
+from tests.engine.building import open_feature, story, works
 
 AN_HOUR: dict[str, Any] = {"limit": {"resets_in_s": 3600}}
 
@@ -83,9 +83,7 @@ def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal_and
     project, call = made(story("US-001"), story("US-002"))
     project.play(stories={"*": [works()]})
     assert call("status")[0] == 0
-    with project.start("loop", "--calls", "1") as process:
-        assert process.stderr
-        heard = Heard(process.stderr.fileno())
+    with heard_while(project, "loop", "--calls", "1") as (heard, process):
         heard.until("waiting until")
         why, value = call.json("why")[1], call.json("status")[1]
         assert (why["decision"], value["status"], value["phase"]) == ("Wait", "waiting", "IMPLEMENTATION")
@@ -96,7 +94,6 @@ def test_a_wait_that_an_option_of_the_run_causes_is_told_in_another_terminal_and
             assert value["next"] in text and re.search(rf"until:? +{IN_AN_HOUR}", text), words
         process.terminate()
         heard.rest()
-        process.wait(timeout=PATIENCE_S)
     assert heard.text.count("waiting until") == 1
     assert "still waiting" not in heard.text and "\r" not in heard.text
     value = call.json("status")[1]
