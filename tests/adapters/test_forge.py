@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from ralphy.forge.body import PullRequestText
 from ralphy.forge.github import GitHub
 from ralphy.forge.push import Remote, github_repo, push, remote
 from tests.conftest import RunGit, is_gone, program
-from tests.doubles.github_api import GitHubApi
+from tests.doubles.github_api import GitHubApi, loopback_github
 
 ORIGIN = Remote("origin", "https://github.com/acme/widget.git", "github.com", "acme", "widget")
 TEXT = PullRequestText("--Login, at last", "It works.\n\n| a | b |\n")
@@ -44,8 +43,7 @@ def gh_environment(api: GitHubApi, token: str = "ghp_FAKE") -> dict[str, str]:
 
 @pytest.fixture
 def api() -> Iterator[GitHubApi]:
-    # Not in tmp_path: the path of a unix socket has about a hundred characters at most.
-    with tempfile.TemporaryDirectory(prefix="gh-") as folder, GitHubApi(Path(folder) / "s") as running:
+    with loopback_github() as running:
         yield running
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from ralphy.errors import ExitCode, InvalidInput
 from ralphy.exchange.formats import read
 from tests.adapters.test_forge import find_gh, gh_environment
 from tests.cli.conftest import Make
-from tests.doubles.github_api import GitHubApi
+from tests.doubles.github_api import GitHubApi, loopback_github
 from tests.engine.building import ROOT, story
 
 TASK = """---
@@ -77,8 +76,7 @@ def an_issue(number: int, title: str, body: str | None, *labels: str, **more: An
 
 @pytest.fixture
 def forge() -> Iterator[GitHubApi]:
-    # Not in tmp_path: the path of a unix socket has about a hundred characters at most.
-    with tempfile.TemporaryDirectory(prefix="gh-") as folder, GitHubApi(Path(folder) / "s") as running:
+    with loopback_github() as running:
         yield running
 
 

@@ -18,8 +18,10 @@ import re
 import socket
 import socketserver
 import sys
+import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -107,6 +109,13 @@ class GitHubApi:
                     self.faults.remove(fault)
                 return fault
         return None
+
+
+@contextmanager
+def loopback_github(world: World | None = None) -> Iterator[GitHubApi]:
+    """A GitHub on a socket of its own, outside of tmp_path: a socket's path has about a hundred characters at most."""
+    with tempfile.TemporaryDirectory(prefix="gh-") as folder, GitHubApi(Path(folder) / "s", world) as running:
+        yield running
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.doubles.github_api import GitHubApi
-from tests.doubles.github_world import World
 from tests.e2e import claude_cli
 from tests.engine import building
 
@@ -83,15 +78,3 @@ def on_a_forge(repo: Path, folder: Path) -> Path:
     project.git("remote", "add", "origin", "https://github.com/acme/widget.git")
     project.git("config", "remote.origin.pushurl", str(bare))
     return bare
-
-
-@contextmanager
-def the_forge(bare: Path) -> Iterator[GitHubApi]:
-    """A loopback GitHub whose branches are those of a bare repository."""
-    # Not in tmp_path: the path of a unix socket has about a hundred characters at most.
-    folder = tempfile.mkdtemp(prefix="gh-")
-    try:
-        with GitHubApi(Path(folder) / "s", World(git_dir=bare)) as running:
-            yield running
-    finally:
-        shutil.rmtree(folder)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.adapters.test_forge import gh_environment, real_gh
-from tests.doubles.github_api import GitHubApi
+from tests.doubles.github_api import GitHubApi, loopback_github
+from tests.doubles.github_world import World
 from tests.doubles.messages_api import Asked
 from tests.e2e import claude_cli
 from tests.e2e.claude_cli import real_claude
 from tests.e2e.greetings import GREETING, SHOUT, SHOUTING, STORIES, pr_step, qa_step, spec_step
-from tests.e2e.project import BRANCH, Project, make_hostile, on_a_forge, the_forge, with_claude
+from tests.e2e.project import BRANCH, Project, make_hostile, on_a_forge, with_claude
 from tests.e2e.scripted import Scripted, bash
 from tests.engine.forked import Started
 
@@ -46,7 +47,8 @@ class TestTheWholeWay:
         Project(git_repo, os.environ).git("commit", "--quiet", "--message", "chore: house rules")
         spy = bash(f"tr '\\0' '\\n' < /proc/$PPID/cmdline > '{seen}'; env >> '{seen}'")
         script = {"spec": spec_step(STORIES), "US-001": [[spy], *GREETING], "US-002": SHOUTING}
-        with Scripted({**script, "qa": qa_step(), "pr": pr_step()}) as api, the_forge(bare) as github:
+        steps = {**script, "qa": qa_step(), "pr": pr_step()}
+        with Scripted(steps) as api, loopback_github(World(git_dir=bare)) as github:
             gh = {name: value for name, value in gh_environment(github).items() if name.startswith("GH_")}
             project = Program(git_repo, with_claude(git_repo, private_home, api.url, **gh).env)
             project.write("PRD.md", "# Greetings\n\n## Objective\n\nPeople are greeted by name, loudly if they like.\n")

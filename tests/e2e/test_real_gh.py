@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.adapters.test_forge import gh_environment, real_gh
-from tests.doubles.github_api import GitHubApi
-from tests.e2e.project import BRANCH, Project, on_a_forge, the_forge
+from tests.doubles.github_api import GitHubApi, loopback_github
+from tests.doubles.github_world import World
+from tests.e2e.project import BRANCH, Project, on_a_forge
 from tests.engine import building
 from tests.engine.building import reports, story, works
 from tests.engine.nights import played_once
@@ -41,7 +42,7 @@ def bare(reviewed: building.Project, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def github(bare: Path) -> Iterator[GitHubApi]:
-    with the_forge(bare) as running:
+    with loopback_github(World(git_dir=bare)) as running:
         yield running
 
 
