@@ -15,6 +15,7 @@ from ralphy.errors import ExitCode
 from tests.cli.conftest import Call, CallIn, Make
 from tests.cli.test_run import on_a_terminal
 from tests.engine.building import Project, assert_clean, build, reports, works
+from tests.engine.driver import KilledError, dies_at
 from tests.engine.nights import played_once
 from tests.sampling import sampled
 
@@ -151,10 +152,6 @@ def test_where_it_would_contradict_what_stays_it_is_refused(
     assert project.git("for-each-ref") == before and project.folder.joinpath("SPEC.md").exists()
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
 @pytest.mark.parametrize(
     "point", sampled(["past_kept", "documents_gone", "branch_gone"], "documents_gone", "branch_gone")
 )
@@ -162,15 +159,11 @@ def test_a_kill_on_the_way_leaves_the_old_feature_or_a_new_one(finished: tuple[P
     project, call = finished
     tip, prd = project.tip, project.prd()
 
-    def die(name: str) -> None:
-        if name == point:
-            raise Killed
-
     with (
-        pytest.raises(Killed),
+        pytest.raises(KilledError),
         Invocation(project.repo, Output(quiet=True)).edited("login", "start over") as (w, s),
     ):
-        w.milestone = die
+        w.milestone = dies_at(point)
         start_from_nothing(w, s)
 
     assert project.git("rev-parse", REF) == tip

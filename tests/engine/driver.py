@@ -51,6 +51,20 @@ def deadly(name: str, nth: str) -> Callable[[str], None]:
     return milestone
 
 
+class KilledError(BaseException):
+    """As by kill -9, but in this process: nothing is unwound that lasts."""
+
+
+def dies_at(name: str) -> Callable[[str], None]:
+    """End the run in this process at the milestone of that name."""
+
+    def milestone(now: str) -> None:
+        if now == name:
+            raise KilledError
+
+    return milestone
+
+
 def met(script: str, branch: str, path: str) -> Callable[[str], None]:
     """Run the person's script, from the moment on when the feature has a branch and the person stands where they want
     to; what each call was and said is a line of the file."""

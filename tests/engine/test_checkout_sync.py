@@ -21,14 +21,11 @@ from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard
+from tests.engine.driver import KilledError, dies_at
 from tests.engine.nights import played_once
 
 CODE: dict[str, str | None] = {"src/base.py": "BASE = 2\n", "src/new.py": "NEW = 1\n", "check.py": None}
 DONE: dict[str, str | None] = {"prd.json": plan(completed(), pending("US-002")), "progress.txt": "# Progress\nUS-001\n"}
-
-
-class KilledError(BaseException):
-    """As by kill -9: nothing is unwound that lasts."""
 
 
 @played_once
@@ -53,14 +50,6 @@ def land(project: Project, code: dict[str, str | None] | None = None, die: str =
         lay_out(w, new)
         follow(w, old, new)
     return messages
-
-
-def dies_at(name: str) -> Any:
-    def milestone(now: str) -> None:
-        if now == name:
-            raise KilledError
-
-    return milestone
 
 
 def again(project: Project) -> list[str]:

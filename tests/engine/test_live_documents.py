@@ -23,6 +23,7 @@ from ralphy.engine.feature.live_documents import (
 )
 from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
+from tests.engine.driver import KilledError, dies_at
 from tests.engine.nights import played_once
 
 DONE = plan(completed(), pending("US-002"))
@@ -277,16 +278,8 @@ def test_markers_that_a_branch_holds_are_not_laid_out(project: Project) -> None:
 @pytest.mark.parametrize("milestone", ["documents_noted", "documents_laid_out"])
 def test_a_kill_leaves_nothing_that_looks_like_an_edit(project: Project, milestone: str) -> None:
     advance(project, {"prd.json": DONE})
-
-    class KilledError(BaseException):
-        pass
-
-    def die(name: str) -> None:
-        if name == milestone:
-            raise KilledError
-
     with pytest.raises(KilledError), opened(project) as w:
-        w.milestone = die
+        w.milestone = dies_at(milestone)
         lay_out(w, tip_of(project))
     advance(project, {"prd.json": plan(completed(), completed("US-002"))})
     assert not edits(project)

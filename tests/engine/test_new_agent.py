@@ -25,6 +25,7 @@ from ralphy.sandbox.bubblewrap import command_inside
 from ralphy.text.line_splitter import LineSplitter
 from tests.cli.conftest import Call
 from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.driver import KilledError
 
 # The program: it gets the prompt as its input, works, and tells of it in its own words.
 PROGRAM = """\
@@ -141,10 +142,6 @@ def streams(project: Project) -> list[dict[str, Any]]:
     """The first line of each run's stream, oldest first."""
     found = sorted((project.folder / ".ralphy" / "runs").glob("*/stream.ndjson"), key=lambda path: path.stat().st_mtime)
     return [orjson.loads(path.read_bytes().splitlines()[0]) for path in found]
-
-
-class KilledError(BaseException):
-    """Ralphy ends here."""
 
 
 def die() -> None:
