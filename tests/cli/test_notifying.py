@@ -214,8 +214,7 @@ def test_what_the_server_says_of_a_refused_push_is_shown_everywhere_line_by_line
              "Review the rules at https://github.com/somebody/shop/rules"]  # fmt: skip
     gates = {"spec": "auto", "qa": "auto"}
     project, call = made(story("US-001"), notify={"command": [*KEEPS, str(kept)]}, gates=gates)
-    project.git("init", "--quiet", "--bare", str(hub))
-    project.git("remote", "add", "origin", str(hub))
+    project.add_remote(hub)
     project.git("config", "--global", "color.remote", "always")
     (hub / "said").write_text("\n".join([*lines, ""]), encoding="utf-8")
     hook = program(hub / "hooks" / "pre-receive", "cat said >&2\nexit 1")

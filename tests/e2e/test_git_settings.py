@@ -77,8 +77,7 @@ def feature_of(folder: Path, settings: Mapping[str, str], variables: Mapping[str
         "US-002": [works(append={"src/über us_001.py": "MORE = 2\n"}, run=person(project, renamed))],
     })  # fmt: skip
     hub, config = folder / "hub.git", folder / "gitconfig"
-    project.git("init", "--quiet", "--bare", str(hub))
-    project.git("remote", "add", "origin", str(hub))
+    project.add_remote(hub)
     shutil.copy(project.env["GIT_CONFIG_GLOBAL"], config)
     for name, value in settings.items():
         project.git("config", "--file", str(config), name, value)

@@ -191,6 +191,11 @@ class Project:
         self.git("add", "--all", "--", *(paths or (".", ":!docs")))
         self.git("commit", "--quiet", "-m", message)
 
+    def add_remote(self, bare: Path) -> None:
+        """Make a bare repository, which is its origin."""
+        self.git("init", "--quiet", "--bare", str(bare))
+        self.git("remote", "add", "origin", str(bare))
+
     def prd(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.read("prd.json"))
         return found

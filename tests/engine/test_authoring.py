@@ -164,17 +164,11 @@ def test_remarks_on_a_review_go_to_the_qa_agent(reviewed: Project) -> None:
     assert_clean(reviewed)
 
 
-def bare(folder: Path) -> Path:
-    path = folder / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(path)], check=True)
-    return path
-
-
 @played_once
 def published(tmp_path: Path) -> Project:
     """A feature that went all the way, with a bare repository as its origin."""
     project = build(tmp_path, story("US-001"), **AUTO)
-    project.git("remote", "add", "origin", str(bare(tmp_path)))
+    project.add_remote(tmp_path / "remote.git")
     project.git("push", "--quiet", "origin", "main")
     assert project.loop().code == ExitCode.DONE
     return project

@@ -8,7 +8,6 @@ While it goes on a person switches to its branch, with changes of their own, and
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -40,9 +39,7 @@ def feature(tmp_path: Path) -> Project:
     branch. Every later act repeats the last one, so that it does not matter how often a story is begun.
     """
     project = build(tmp_path, gates={"spec": "auto", "qa": "auto"}, limits={"max_attempts": 9})
-    remote = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
-    project.git("remote", "add", "origin", str(remote))
+    project.add_remote(tmp_path / "remote.git")
     sits_down = person(project, SITS_DOWN)
     acts = [breaks(run=sits_down), works(run=sits_down)]
     project.play(

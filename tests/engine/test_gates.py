@@ -72,15 +72,14 @@ def test_approved_opens_the_gate_is_consumed_and_the_branch_begins_with_the_feat
 
 @pytest.mark.parametrize("named", sampled([{}, {"branchName": "sign-in"}], {"branchName": "sign-in"}))
 def test_a_base_that_has_no_usual_name_is_known_to_the_end_and_never_worked_on(tmp_path: Path, named: Act) -> None:
-    project, remote = build(tmp_path, gates={"spec": "auto", "qa": "auto"}), tmp_path / "remote.git"
+    project = build(tmp_path, gates={"spec": "auto", "qa": "auto"})
     project.git("branch", "--move", "trunk")
     project.plan(story("US-001"), branchName="trunk")
     with pytest.raises(InvalidInput, match="which is the base branch"):
         project.loop()
     assert project.git("log", "--format=%s", "-1", "trunk") == "chore: settings"
     project.plan(story("US-001"), **named)
-    project.git("init", "--quiet", "--bare", str(remote))
-    project.git("remote", "add", "origin", str(remote))
+    project.add_remote(tmp_path / "remote.git")
 
     ended = [project.loop(last_step="qa"), project.loop()]
 

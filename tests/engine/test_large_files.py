@@ -57,8 +57,7 @@ def pointer_to(text: str) -> str:
 
 
 def test_a_large_file_lands_with_its_content_and_a_pointer_to_nothing_is_refused(project: Project) -> None:
-    project.git("init", "--quiet", "--bare", str(project.repo.parent / "remote.git"))
-    project.git("remote", "add", "origin", str(project.repo.parent / "remote.git"))
+    project.add_remote(project.repo.parent / "remote.git")
     broken = {"write": {"new.bin": TEXT, "src/base.py": "BROKEN = (\n"}}
     project.play(stories={"US-001": [works(**broken), works(write={"src/base.py": "BASE = 2\n"})],
                           "US-002": [works(write={"lost.bin": pointer_to("lost\n")}),

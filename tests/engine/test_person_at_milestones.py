@@ -146,8 +146,7 @@ def a_feature(tmp_path: Path, *, is_pushed: bool) -> Project:
     plan = project.prd()
     project.plan(*plan["userStories"], description="A login.")
     if is_pushed:
-        project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
-        project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+        project.add_remote(tmp_path / "remote.git")
         project.git("push", "--quiet", "origin", "main")
     project.play(stories={"US-001": [breaks(), works()], "US-002": [works()]})
     return project

@@ -140,9 +140,7 @@ def spend(seed: int, folder: Path, jobs: int = 1) -> Told:
                 "# Login\n\n## Objective\n\n"
                 + "".join(f"- Wish {n}\n" for n in range(1, len(plan.scenario["stories"]))),
             )
-        remote = place / "remote.git"
-        subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
-        project.git("remote", "add", "origin", str(remote))
+        project.add_remote(place / "remote.git")
         project.git("push", "-q", "origin", "main")
         project.play(**plan.scenario)
         project.env["SMALL_DISK"] = str(disk)

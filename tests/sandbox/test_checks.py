@@ -26,9 +26,7 @@ def with_check(tmp_path: Path, script: str) -> Project:
     path = tmp_path / "check.sh"
     path.write_text(f"test -e src/us_001.py || exit 0\n{script}\nexit 0\n")
     project = build(tmp_path, story("US-001"), checks=[{"name": "test", "run": f"sh {path}"}])
-    remote = tmp_path / "origin.git"
-    project.git("init", "--quiet", "--bare", str(remote))
-    project.git("remote", "add", "origin", str(remote))
+    project.add_remote(tmp_path / "origin.git")
     project.git("push", "--quiet", "origin", "main")
     project.git("tag", "v1")
     (project.repo / "src" / "base.py").write_text("MINE = 1\n")

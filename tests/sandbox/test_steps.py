@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,9 +20,8 @@ MEDDLES = [
 @pytest.mark.parametrize("meddling", MEDDLES, ids=["commits", "moves its branch", "changes code"])
 def test_what_the_agent_of_the_pull_request_does_besides_is_not_published(tmp_path: Path, meddling: list[str]) -> None:
     remote = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
     project = build(tmp_path, story("US-001"), **AUTO)
-    project.git("remote", "add", "origin", str(remote))
+    project.add_remote(remote)
     text = {"outbox": {"PR.md": "# A title\n\nA text.\n"}, "run": meddling}
     project.play(stories={"*": [works()]}, qa=[reports()], pr=[text])
     project.loop()
