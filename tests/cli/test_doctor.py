@@ -160,8 +160,7 @@ def test_a_check_that_can_not_be_started_is_said_before_the_loop_refuses_it(made
     for name, mode in (("check.sh", 0o755), ("README", 0o644)):
         (project.repo / name).write_text("#!/bin/sh\nexit 0\n")
         (project.repo / name).chmod(mode)
-    project.git("add", "--all")
-    project.git("commit", "--quiet", "-m", "test: runners")
+    project.commit("test: runners", "check.sh", "README")
     for run, said in RUNNERS.items():
         project.configure(checks=[{"name": "test", "run": run}])
         found = call.findings()["checks"]
@@ -263,8 +262,7 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     assert (found["run test"][0], found["probe"][0]) == ("ok", "ok"), found
     (project.repo / "src" / "bad.py").write_text("BROKEN = 1\n")
     assert rows()["run test"][0] == "ok"  # what is not committed is not what a story builds on
-    project.git("add", "src/bad.py")
-    project.git("commit", "--quiet", "-m", "feat: break it")
+    project.commit("feat: break it", "src/bad.py")
     state, said = rows()["run test"]
     assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
 

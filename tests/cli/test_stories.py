@@ -204,8 +204,7 @@ def test_a_persons_work_counts_when_the_checks_are_green(begun: Begun) -> None:
     project, call = begun
     project.switch()
     (project.repo / "src" / "mine.py").write_text("MINE = 1\n")
-    project.git("add", "src/mine.py")
-    project.git("commit", "--quiet", "-m", "feat: by hand")
+    project.commit("feat: by hand", "src/mine.py")
     head = project.git("rev-parse", "HEAD")
     code, value = call.json("story", "done", "US-002")
     assert (code, value["story"]["passes"]) == (0, True)
@@ -221,8 +220,7 @@ def test_a_persons_word_completes_a_story_only_when_what_is_committed_is_green(b
     project, call = begun
     project.switch()
     (project.repo / "src" / "mine.py").write_text("BROKEN = 1\n")
-    project.git("add", "src/mine.py")
-    project.git("commit", "--quiet", "-m", "feat: by hand")
+    project.commit("feat: by hand", "src/mine.py")
     code, value = call.json("story", "done", "US-002")
     assert code == 4
     assert "src/mine.py::works" in value["error"]["message"]

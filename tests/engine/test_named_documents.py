@@ -93,8 +93,7 @@ def test_spec_in_another_file_and_brief_reach_the_storys_prompt(tmp_path: Path) 
     gone = {"parent_spec": "docs/gone.md", "parent_brief": "docs/shop.md#nothing"}
     project = build(tmp_path, story("US-001", context=context), story("US-002", priority=2, context=gone))
     (project.repo / "docs" / "shop.md").write_text(SPEC)
-    project.git("add", "docs/shop.md")
-    project.git("commit", "-qm", "docs: the shop")
+    project.commit("docs: the shop", "docs/shop.md")
     project.write("BRIEF.md", "Customers come back.\n")
 
     ended = project.loop(agents=2)

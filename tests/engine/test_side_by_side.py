@@ -70,8 +70,7 @@ def test_a_person_commits_and_edits_while_two_are_at_work(tmp_path: Path) -> Non
     assert text.count('"in_progress"') == 2 and project.read("TASKS.md").count("in_progress") == 2
     project.write("prd.json", text.replace("Story US-003", "The third"))
     (project.repo / "mine.py").write_text("MINE = 1\n", encoding="utf-8")
-    project.git("add", "mine.py")
-    project.git("commit", "-qm", "mine")
+    project.commit("mine", "mine.py")
     until(lambda: "changes by hand" in "".join(project.subjects("chore")), process)
     (place / "person").touch()
     process.communicate(timeout=PATIENCE_S)
