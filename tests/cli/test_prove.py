@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
 from ralphy.cli.main import main
 from ralphy.resources import schema
 from tests.engine.building import Project, build, story
+from tests.engine.nights import played_once
 from tests.engine.pytested import pytested
 
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
@@ -25,25 +25,16 @@ def asks(name: str, said: str) -> str:
     return f"def test_{name}():\n    from calc import {name}\n\n    assert {said}\n"
 
 
-@pytest.fixture(scope="module")
-def night() -> list[Project]:
-    """The one night of this file, once it was."""
-    return []
-
-
-@pytest.fixture
-def landed(tmp_path: Path, night: list[Project]) -> Project:
-    """Two stories on the feature's branch, each with a test that fails without it; no test changes that repository."""
-    if night:
-        return night[0]
-    project = pytested(tmp_path, story("US-001"), story("US-002", priority=2), verify={"unproved": "flag"})
+@played_once
+def landed(place: Path) -> Project:
+    """Two stories on the feature's branch, each with a test that fails without it."""
+    project = pytested(place, story("US-001"), story("US-002", priority=2), verify={"unproved": "flag"})
     project.play(stories={
         "US-001": [{"append": {"calc.py": MUL}, "write": {"tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}}],
         "US-002": [{"append": {"calc.py": HALF}, "write": {"tests/test_half.py": asks("half", "half(4) == 2")}}],
     })  # fmt: skip
     project.loop()
     assert project.landed() == ["login/US-001", "login/US-002"]
-    night.append(project)
     return project
 
 
@@ -52,8 +43,6 @@ def cloned(project: Project, at: Path) -> Project:
     project.git("clone", "--quiet", "--branch", project.branch, str(project.repo), str(at))
     clone = replace(project, repo=at)
     clone.git("branch", "--quiet", "main", "origin/main")
-    clone.git("config", "user.name", "Person")
-    clone.git("config", "user.email", "person@example.com")
     assert ralphy(clone, "trust")[0] == 0
     return clone
 
@@ -92,8 +81,7 @@ def test_in_a_clone_every_story_of_a_rebased_branch_is_proved_again_by_name(land
     clone = cloned(landed, tmp_path / "clone")
     clone.git("checkout", "--quiet", "main")
     (clone.repo / "NEWS").write_text("what is new\n")
-    clone.git("add", "NEWS")
-    clone.git("commit", "--quiet", "-m", "docs: what is new")
+    clone.commit("docs: what is new", "NEWS")
     clone.git("rebase", "--quiet", "main", clone.branch)
 
     code, value = proved(clone)
