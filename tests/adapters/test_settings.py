@@ -348,7 +348,8 @@ NEEDS_A_SHELL = {"npm run build && npm test": "&&",
                  "x $ARGS": "$ARGS", "x ${ARGS}": "${ARGS}", "npm test | tee log": "|", "a ; b": ";"}  # fmt: skip
 
 
-MEANT = ["find . -name '*.py' -exec true {} \\;", "pytest -k 'a and $b'", "x --set=a=b", "a~b"]
+MEANT = ["find . -name '*.py' -exec true {} \\;", "pytest -k 'a and $b'", "x --set=a=b", "a~b", "sh -c 'a && b'",
+         'timeout 9 bash -lc "a | b"', "grep -c '|' file"]  # fmt: skip
 
 
 def test_a_word_that_only_a_shell_knows_is_doubted_and_an_empty_list_of_checks_said(tmp_path: Path) -> None:

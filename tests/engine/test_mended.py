@@ -7,7 +7,6 @@ from threading import Timer
 
 import pytest
 
-from ralphy.config import load as settings
 from ralphy.engine.runs.recover import close_stopped
 from ralphy.errors import Conflict
 from tests.engine.building import assert_clean, build, heard, open_feature, story, works
@@ -78,12 +77,6 @@ def test_leftovers_and_settings_are_not_committed_but_by_a_person_and_odd_names_
     assert all((project.folder / name).exists() for name in LEFTOVERS)
     assert all((project.repo / path).exists() for path in strays)
     assert [path.name for path in project.folder.glob(".*.tmp-*")] == [".prd.json.tmp-1"]
-
-
-@pytest.mark.parametrize("command", ["sh -c 'a && b'", 'timeout 9 bash -lc "a | b"', "grep -c '|' file"])
-def test_what_is_quoted_for_a_shell_is_not_doubted(tmp_path: Path, command: str) -> None:
-    flags = {"stack.test_command": command}
-    assert settings.load(tmp_path, None, env={"HOME": str(tmp_path)}, flags=flags).warnings == ()
 
 
 def test_a_run_that_an_error_ended_is_recorded_with_the_error(tmp_path: Path) -> None:
