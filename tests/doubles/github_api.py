@@ -135,9 +135,6 @@ class _Answer(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing: a test's output is its own."""
 
-    def address_string(self) -> str:
-        return "local"
-
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         given = _json(raw)

@@ -1,4 +1,4 @@
-"""The repository behind the GitHub double: pull requests, labels and checks as `gh` sees them."""
+"""The repository behind the GitHub double: pull requests, labels and issues as `gh` sees them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class World:
     git_dir: Path | None = None
     labels: list[str] = field(default_factory=lambda: ["ralphy", "auto-generated"])
     reviewers: list[str] = field(default_factory=lambda: ["team-lead"])
-    checks: str = "SUCCESS"
     merge_state: str = "BLOCKED"
     auto_merge_allowed: bool = True
     required: list[str] = field(default_factory=list)
@@ -60,7 +59,6 @@ class World:
             "requestReviews": self._edit(lambda pr, given: None),
             "requestReviewsByLogin": self._edit(self._ask_reviewers),
             "updatePullRequest": self._edit(_update),
-            "closePullRequest": self._edit(lambda pr, given: pr.update(state="CLOSED", closedAt=_now())),
             "enablePullRequestAutoMerge": self._edit(self._merge_later),
             "mergePullRequest": self._edit(self._merge),
         }
@@ -175,8 +173,6 @@ class World:
             "labels": lambda given: _connection([_label(name) for name in self.labels]),
             "assignableUsers": lambda given: _connection(people),
             "suggestedActors": lambda given: _connection(people),
-            "milestones": lambda given: _connection([]),
-            "projectsV2": lambda given: _connection([]),
         }
 
     @property
@@ -195,7 +191,7 @@ class World:
     def _node(self, pr: Node | None) -> Node | None:
         if pr is None:
             return None
-        commit = {"commit": {"oid": pr["headRefOid"], "statusCheckRollup": self._rollup(pr)}}
+        commit = {"commit": {"oid": pr["headRefOid"]}}
         return {
             **pr,
             "__typename": "PullRequest",
@@ -214,17 +210,7 @@ class World:
             "reviews": _connection([]),
             "comments": _connection([]),
             "commits": _connection([commit]),
-            "statusCheckRollup": {"nodes": [commit]},
         }
-
-    def _rollup(self, pr: Node) -> Node:
-        is_over = self.checks != "PENDING"
-        run: Node = {"__typename": "CheckRun", "name": "ci", "isRequired": True, "detailsUrl": ""}
-        run |= {"status": "COMPLETED" if is_over else "IN_PROGRESS"}
-        run |= {"conclusion": self.checks if is_over else None}
-        run |= {"startedAt": pr["createdAt"], "completedAt": pr["createdAt"]}
-        run |= {"checkSuite": {"workflowRun": {"event": "pull_request", "workflow": {"name": "ci"}}}}
-        return {"state": self.checks, "contexts": _connection([run])}
 
 
 def _now() -> str:
@@ -256,10 +242,7 @@ def _update(pr: Node, given: Mapping[str, Any]) -> None:
 
 # Which optional fields `gh` may ask for: it looks before it uses them.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
-    "PullRequest": ("statusCheckRollup", "isDraft", "autoMergeRequest"),
-    "Commit": ("statusCheckRollup",),
-    "StatusCheckRollupContextConnection": ("checkRunCount", "statusContextCount"),
-    "WorkflowRun": ("event",),
+    "PullRequest": ("isDraft", "autoMergeRequest"),
     "Repository": ("autoMergeAllowed", "pullRequestTemplates", "visibility"),
 }
 
