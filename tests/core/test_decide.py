@@ -344,10 +344,6 @@ RULES: dict[str, Situation] = {
         snapshot(story(dependsOn=["US-001-1"]), story("US-001-1", context={"split_from": "US-001", "split": 1})),
         d.RunAgent, "US-001-1: starting", {"step": "story"},
     ),
-    "the attempts of a split story are counted anew": (
-        snapshot(lines=[*attempts(*["rejected"] * 5), *attempts("succeeded", step="split", n=6)]), d.RunAgent,
-        "attempt 1 of 5", {"step": "story"},
-    ),
     "a context that overflowed once": (
         snapshot(lines=attempts("too_large")), d.RunAgent, "a smaller prompt", {"attempt": 2, "step": "story"},
     ),
