@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import lives
 from tests.rehearsal.conftest import PATIENCE_S, Rehearse, until
 
 Running = list[subprocess.Popen[bytes]]
@@ -105,7 +106,7 @@ def test_a_termination_leaves_the_running_command_behind(rehearse: Rehearse, run
     child.wait(timeout=PATIENCE_S)
     try:
         assert child.returncode == 143
-        assert _is_alive(pid)
+        assert lives(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
 
@@ -122,10 +123,3 @@ def _is_caught(pid: int, number: signal.Signals) -> bool:
 
 def _is_sleeping(pid: int) -> bool:
     return "S (sleeping)" in Path(f"/proc/{pid}/status").read_text()
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return "Z (zombie)" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
