@@ -65,7 +65,7 @@ class Expected:
     `lean_share` is the most that the first request of a run may take of what it takes by default, `more_tools` are
     sent beside those that were asked for, `memory` begins the part of the prompt on the CLI's own memory, and
     `budget_usd` is more than one scripted answer of the double costs and less than two. Newer versions count what a
-    rule denied to Write, listen for messages of other sessions, and know `onFailure` on hooks.
+    rule denied to Write, and listen for messages of other sessions.
     """
 
     sonnet: str
@@ -75,7 +75,6 @@ class Expected:
     budget_usd: float
     rules_count_for_write: bool
     listens_for_sessions: bool
-    has_hook_failures: bool
 
 
 EXPECTED = {
@@ -87,7 +86,6 @@ EXPECTED = {
         budget_usd=0.015,
         rules_count_for_write=False,
         listens_for_sessions=False,
-        has_hook_failures=False,
     ),
     "2.1.330": Expected(
         sonnet="claude-sonnet-5-5",
@@ -97,7 +95,6 @@ EXPECTED = {
         budget_usd=0.01,
         rules_count_for_write=True,
         listens_for_sessions=True,
-        has_hook_failures=True,
     ),
 }
 EXPECTED["2.1.332"] = EXPECTED["2.1.330"]
