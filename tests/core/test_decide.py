@@ -380,7 +380,8 @@ RULES: dict[str, Situation] = {
     # before an agent is paid
     "room on the disk": (snapshot(free_mb=500.0), d.RunAgent, "US-001", {}),
     "too little room on the disk": (
-        snapshot(free_mb=499.9), d.Wait, "less than 500 MB are free on the disk (limits.min_free_mb)",
+        snapshot(free_mb=499.9), d.Wait,
+        "less than 500 MB are free on the disk (limits.min_free_mb): it resumes when space is available",
         {"exit_code": ExitCode.ENVIRONMENT, "until": NOW + 5},
     ),
     "just enough room is not enough when there was too little": (

@@ -125,13 +125,16 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 def fill_disk(project: Project, process: subprocess.Popen[str]) -> bool:
     """Leave no byte on the small disk that the repository or its lanes lie on, until `make_room`."""
-    with contextlib.suppress(OSError), ballast(project).open("wb", buffering=0) as out:
-        while True:
-            out.write(b"\0" * (1 << 16))
-    with contextlib.suppress(OSError), ballast(project).open("ab", buffering=0) as out:
-        while True:
-            out.write(b"\0" * 512)
+    fill(ballast(project))
     return True
+
+
+def fill(path: Path) -> None:
+    """Take all the room that there is."""
+    for size in (65536, 1):
+        with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
+            while True:
+                file.write(b"\0" * size)
 
 
 def make_room(project: Project) -> None:

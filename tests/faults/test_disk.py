@@ -32,6 +32,7 @@ from tests.engine.building import (
     works,
 )  # fmt: skip
 from tests.faults.conftest import Ralphy
+from tests.faults.strikes import fill
 from tests.sampling import sampled
 
 NOON = 1_900_000_000.0
@@ -54,16 +55,6 @@ def planned(folder: Path, stories: int = 1, **limits: Any) -> Project:
     project = build(folder, *map(story, names), limits={"min_free_mb": 0, **limits})
     project.play(stories={"*": [works()]}, qa=[reports()])
     return project
-
-
-def fill(path: Path) -> None:
-    """Take all the room that there is."""
-    with suppress(OSError), path.open("wb", buffering=0) as file:
-        while True:
-            file.write(b"\0" * 65536)
-    with suppress(OSError), path.open("ab", buffering=0) as file:
-        while True:
-            file.write(b"\0")
 
 
 def limited(project: Project, which: int, value: int) -> tuple[int, str]:
@@ -175,17 +166,6 @@ def test_documents_that_cannot_be_laid_out_on_a_full_disk_are_waited_for_and_sai
     assert [found.reason for found in ended.decisions].count("the disk is full: it resumes when space is available") > 1
     assert ended.code == ExitCode.WAITING
     assert_done(project)
-
-
-@needs_root
-@pytest.mark.fault("F1")
-def test_an_agent_is_not_paid_for_when_there_is_less_room_than_is_set(disk: Path, ralphy: Ralphy) -> None:
-    project = planned(disk, min_free_mb=500)
-
-    code, said = ralphy(project, "loop", "login", "--no-wait")
-
-    assert (code, project.journal("run")) == (ExitCode.ENVIRONMENT, [])
-    assert "less than 500 MB are free on the disk (limits.min_free_mb): it resumes when space is available" in said
 
 
 @needs_root

@@ -19,8 +19,9 @@ from tests.conftest import RunGit, why_no_sandbox
 from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story
 from tests.engine.driver import KILLED
 from tests.faults.conftest import Ralphy
+from tests.faults.strikes import fill
 from tests.faults.sweep import Point, fake_git
-from tests.faults.test_disk import disk, fill, needs_root
+from tests.faults.test_disk import disk, needs_root
 from tests.sampling import sampled
 
 __all__ = ["disk"]
