@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,24 @@ def test_a_spec_that_a_person_wrote_is_kept_and_stories_that_claim_to_be_done_ar
     assert not (project.repo / "src" / "early.py").exists()
     (kept,) = project.refs("refs/ralphy/login")
     assert project.code("src/early.py", kept) == "E = 1\n"
+
+
+@pytest.mark.parametrize("prd", ["{ not json", json.dumps({"userStories": [{"id": "US-007", "title": "Mine"}]})])
+def test_what_a_person_writes_while_the_specification_is_made_is_kept_aside(tmp_path: Path, prd: str) -> None:
+    """There is no branch yet on which it could be committed."""
+    project, mine = build(tmp_path, gates={"spec": "human"}), {"SPEC.md": "# Mine\n", "prd.json": prd}
+    project.play(spec=[GOOD])
+
+    def write() -> None:
+        for name, text in mine.items():
+            project.write(name, text)
+
+    ended = project.loop(at={"run_redacted": write})
+
+    assert ended.runs == ["spec"] and project.read("SPEC.md") == SPEC and project.statuses() == {"US-001": "pending"}
+    aside = sorted((project.repo / project.path / ".ralphy" / "set-aside").glob("*-*"))
+    assert {path.name.partition("-")[2]: path.read_text(encoding="utf-8") for path in aside} == mine
+    assert all(f"yours is in .ralphy/set-aside/{path.name}" in "\n".join(ended.said) for path in aside)
 
 
 def test_stories_that_exist_are_kept_by_the_spec_step(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ralphy.documents.report_text import with_appendix
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import private_commit
 from ralphy.engine.feature.land import commit_documents
+from ralphy.engine.feature.live_documents import ids_of, is_known_version
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
@@ -28,10 +29,12 @@ from ralphy.engine.runs.review import reviewed
 from ralphy.engine.runs.running import Ran, Run
 from ralphy.engine.runs.unfinished_documents import digest_of
 from ralphy.engine.workspace.scan import redacted, secrets_in_document
+from ralphy.engine.workspace.set_aside import free_place
 from ralphy.engine.workspace.waiting import next_try
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
 from ralphy.files.atomic import replace_file
+from ralphy.files.read import read_regular
 from ralphy.forge.body import parse_pr_text
 from ralphy.git import commands as git
 from ralphy.git.ledger import unreverted_commits
@@ -49,6 +52,9 @@ from ralphy.pipeline.steps.step import DRAFT, DocumentFormat, Handed, Step, Step
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.plain_text import as_utf8
 from ralphy.text.strict_json import dump
+from ralphy.text.tone import WAITING
+
+_PRD = "prd.json"
 
 
 def begins_with(w: Workspace, decision: RunAgent, snapshot: Snapshot) -> tuple[str, str]:
@@ -218,7 +224,35 @@ def _move_in(w: Workspace, d: RunAgent, s: Snapshot, made: StepOutput, end: dict
         files[ACCEPTANCE.document] = unsealed
     what = made.subject or f"{step.document} by the {d.step} step"
     end = {**end, "outcome": Outcome.SUCCEEDED.value}
+    if not s.tree.is_on_branch:
+        _keep_edits_aside(w, s, {**files, _PRD: dump(prd.raw)})
     commit_documents(w, s, d.step, what, prd=prd, files=files, story=d.story or "", end=end)
+
+
+def _keep_edits_aside(w: Workspace, s: Snapshot, new: Mapping[str, bytes]) -> None:
+    """Copy what a person has written since the run began, and the run's documents replace: there is no branch yet on
+    which it could be committed."""
+    for name, data in new.items():
+        content = read_regular(w.feature.file(name))
+        if content in (None, data) or not _is_edited(w, s, name, content or b""):
+            continue
+        copy = free_place(w, name)
+        replace_file(copy, content or b"")
+        where = w.feature.in_repository(name)
+        w.say(f"{where}: replaced by the run's version; yours is in .ralphy/set-aside/{copy.name}", WAITING)
+
+
+def _is_edited(w: Workspace, s: Snapshot, name: str, content: bytes) -> bool:
+    """Is it another version than the one that the run began with, and none that Ralphy wrote?"""
+    where = w.feature.in_repository(name)
+    if is_known_version(w, where, ids_of(w, {name: content})[name]):
+        return False
+    if name != _PRD:
+        return artifact_digest(content) != s.digest(name)
+    try:
+        return not s.has_prd_file or check_prd(content, where, base_branches=(s.tree.base,)) != s.prd.raw
+    except InvalidInput:
+        return True
 
 
 def _ask(w: Workspace, run: RunAgent, s: Snapshot, question: str, end: dict[str, Any]) -> None:
