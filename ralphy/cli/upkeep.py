@@ -101,7 +101,8 @@ def _listing(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, 
 
 
 def _row(lane: LaneFacts, now: float) -> str:
-    work = f"{lane.feature}/{lane.story}".rstrip("/") or ("of all lanes" if lane.name == "caches" else "unused")
-    parts = [f"{work} for {span(now - lane.since)}", f"{lane.bytes / _MB:,.0f} MB"]
-    parts += [f"kept: {lane.kept}"] if lane.kept else []
+    """What a lane is used for, how large it is, why it is kept, and who uses it now."""
+    work, since = f"{lane.feature}/{lane.story}".rstrip("/"), span(now - lane.since)
+    use = "shared by all lanes" if lane.name == "caches" else f"{work} for {since}" if work else f"no story for {since}"
+    parts = [use, f"{lane.bytes / _MB:,.0f} MB", *([f"kept: {lane.kept}"] if lane.kept else [])]
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

@@ -36,7 +36,7 @@ def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) ->
     assert code == 0
     first, clean = out.splitlines()
     assert first == "1        login/US-003 for 2 h, 3 MB, kept: the story failed, free"
-    assert clean.startswith("clean-1  unused for ")
+    assert clean.startswith("clean-1  no story for ")
     code, value = call.json("lanes")
     assert (code, value["schema"], value["folder"], value["freed_bytes"]) == (0, "ralphy/lanes@1", str(pool.folder), 0)
     facts = {key: value["lanes"][0][key] for key in ("name", "feature", "story", "kept", "pid")}

@@ -25,6 +25,7 @@ from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
+from ralphy.text.counted import counted
 
 _DRAFT_BYTES = 8 * 1024 * 1024
 
@@ -181,7 +182,7 @@ def _requirements(path: Path, display_path: str, _: Collection[str]) -> str:
 
 def _config(path: Path, display_path: str, _: Collection[str]) -> str:
     settings = read_values(_bytes(path, display_path, MAX_BYTES), display_path)
-    return "; ".join([f"{len(settings.values)} settings", *settings.warnings])
+    return "; ".join([counted(len(settings.values), "setting"), *settings.warnings])
 
 
 def _prompt(path: Path, display_path: str, _: Collection[str]) -> str:
