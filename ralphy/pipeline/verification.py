@@ -70,15 +70,15 @@ def _outcome(check: Mapping[str, Any]) -> str:
 
 
 def runs_in_words(runs: Mapping[str, Any]) -> str:
-    """`1 full run, 3 of a few tests`."""
+    """`1 whole run and 3 narrowed`."""
     whole, narrowed = count_of(runs.get("whole")), count_of(runs.get("narrowed"))
-    full_runs = "1 full run" if whole == 1 else f"{whole} full runs"
-    return f"{full_runs}, {narrowed} of a few tests" if narrowed else full_runs
+    whole_runs = "1 whole run" if whole == 1 else f"{whole} whole runs"
+    return f"{whole_runs} and {narrowed} narrowed" if narrowed else whole_runs
 
 
 def asked_of(evidence: Mapping[str, Any]) -> str:
     """What was asked by running checks, how many runs that took, and the tests that proved the story; "" if nothing was
-    noted: `the checks, its tests without its code (1 full run, 2 of a few tests); proved by test_pay.py::test_tax`."""
+    noted: `the checks, its tests without its code (1 whole run and 2 narrowed); proved by test_pay.py::test_tax`."""
     runs = mapping_of(evidence.get("check_runs"))
     asked = [words for purpose, words in _ASKED.items() if purpose in mapping_of(runs.get("asked"))]
     red = mapping_of(mapping_of(evidence.get("tests")).get("red_first"))

@@ -149,7 +149,7 @@ def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(m
     assert len(out.splitlines()) == 1
     assert "verified and committed US-001" in err
     _, out, err = call("status")
-    assert "US-001" in out and "  checks:  2 full runs, for 2 stories\n" in out
+    assert "US-001" in out and "  checks:  2 whole runs, for 2 stories\n" in out
     assert call.json("status")[1]["check_runs"] == {"stories": 2, "whole": 2, "narrowed": 0}
     assert err == ""
     code, out, err = call("-q", "loop")
