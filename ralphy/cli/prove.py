@@ -18,6 +18,7 @@ from ralphy.git import commands as git
 from ralphy.git.commands import Repository
 from ralphy.git.ledger import StoryCommit, commits_between, resolve_commit, story_commits
 from ralphy.git.run_lock import Lock
+from ralphy.pipeline.parts import parts_in_words
 from ralphy.text.tone import BAD, GOOD, Toned
 
 
@@ -122,6 +123,5 @@ def _lines(feature: str, proof: Proof) -> list[str]:
     headline = f"{feature}/{proof.story} {word}: {proof.commit[:10]} {proof.title}"
     why = [f"  {proof.failure}"] if proof.failure else [f"  {proof.checks}"] if proof.checks else []
     if proof.parts:
-        named = f": {', '.join(proof.unproved)}" if proof.unproved else ""
-        why.append(f"  {len(proof.unproved)} of {len(proof.parts)} changes untested{named}")
+        why.append(f"  {parts_in_words({'parts': proof.parts_noted}, len(proof.parts))}")
     return [Toned(headline, GOOD if proof.holds else BAD), *why, *(f"  flagged: {flag}" for flag in proof.flags)]

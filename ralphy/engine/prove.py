@@ -20,7 +20,8 @@ from ralphy.engine.verify.parts import Part, is_missed, parts_of
 from ralphy.engine.verify.verify import judge_tree
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import StoryCommit
-from ralphy.pipeline.model import Story
+from ralphy.pipeline.model import Document, Story
+from ralphy.pipeline.parts import noted
 from ralphy.pipeline.verification import verified_by
 from ralphy.testguard.substance import digest_of
 from ralphy.text.json_coerce import mapping_of, text_of
@@ -50,7 +51,13 @@ class Proof:
     @property
     def unproved(self) -> list[str]:
         """The places of the parts that no test needs."""
-        return [part.place for part in self.parts if not part.is_proved]
+        return [part.place for part in self.parts if part.is_proved is False]
+
+    @property
+    def parts_noted(self) -> Document:
+        """What is known of the parts, as a story's evidence holds it."""
+        proved, left = (sum(part.is_proved is value for part in self.parts) for value in (True, None))
+        return noted("", proved, self.unproved, left)
 
 
 def prove(w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False) -> Iterator[Proof]:

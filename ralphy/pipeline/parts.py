@@ -67,6 +67,8 @@ def parts_in_words(evidence: object, most: int = _MOST_PRINTED) -> str:
     places = _places(parts, most)
     if proved == number:
         return f"no untested changes ({number} tried)"
+    if proved + left == number:
+        return f"{left} of {number} changes not tried"
     untested = f"{number - proved - left} of {number} changes untested"
     return untested + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
 

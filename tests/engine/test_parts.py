@@ -68,6 +68,19 @@ def test_the_reviewer_and_the_person_are_told_which_changes_no_test_needs(
     project.git("revert", "--no-edit", project.commit_of("US-002"))  # no line of a story's was touched since
 
 
+def test_where_known_failures_keep_the_checks_red_nothing_is_called_untested(tmp_path: Path) -> None:
+    test = cases("", mul="from calc import mul\n\nself.assertEqual(mul(2, 3), 6)")
+    project = two_stories(tmp_path, CODE, test)
+    (project.repo / "tests" / "test_red.py").write_text(cases("", red="self.fail()"), encoding="utf-8")
+    project.commit("test: what fails")
+
+    ended = project.loop(accepts_red=True)
+
+    found = project.prd()["workflow"]["parts"]["US-001"]
+    assert (found["of"], found["unproved"], found["left"]) == (2, [], 2)
+    assert "US-001: 2 of 2 changes not tried" in "\n".join(ended.said)
+
+
 def test_the_review_waits_for_the_budget_at_most_and_what_was_not_tried_is_counted(tmp_path: Path) -> None:
     waits = "if hasattr(calc, 'mul') and not hasattr(calc, 'unused'):\n    time.sleep(600)\n"
     test = cases("import calc\nimport time", mul=f"{waits}self.assertEqual(calc.mul(2, 3), 6)")

@@ -91,12 +91,15 @@ def hunks_in(w: Workspace, candidate: Candidate, changes: Iterable[Change]) -> I
 def is_missed(
     w: Workspace, tree: str, results: Sequence[CheckResult], red: Sequence[str], until: float = math.inf
 ) -> bool | None:
-    """Does any check turn red on this tree, or come to no end? None if one cannot be run there, or not `until` then.
+    """Does any check turn red on this tree, or come to no end? None if one cannot be run there, or not `until` then, or
+    all are red on the whole code, by known failures.
 
     `results` are those of the checks on the whole code, `red` the story's own tests.
     """
     files = sorted({path for test in red if (path := Key.of(test).path)})
     checks = checks_with_tests(w, results)
+    if not checks:
+        return None
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
     for check, words, result in [*own, *((check, list(argv(check)), result) for check, result in checks)]:
         left_s = until - time.monotonic()
