@@ -53,7 +53,7 @@ def sections_of(report: Report, clock: Clock) -> Iterator[Section]:
         Section("landed", "What landed", head=LANDED, rows=[*landed_rows(report.done)], numbers=5),
         Section("failed", "What failed", _about(report, report.failed)),
         Section("rejected", "Rejected attempts", [_rejected(report, turn) for turn in report.rejected[:_MOST_ROWS]]),
-        Section("asked", "What was asked", _about(report, report.asked)),
+        Section("asked", "How it was checked", _about(report, report.asked)),
         Section("flagged", "What was flagged", _about(report, report.flagged)),
         Section("doubts", "What could not be verified", _about(report, report.doubts)),
         Section("decisions", "Decisions", decisions),

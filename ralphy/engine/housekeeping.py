@@ -241,5 +241,5 @@ def sentence(swept: Swept) -> str:
         ("old set-aside file", "old set-aside files", files.get("set_aside", 0)),
         ("lane", "lanes", files.get("lanes", 0)),
     ) if number]  # fmt: skip
-    freed = f"{swept.freed_bytes / (1 << 20):.1f} MB were freed"
-    return f"removed {', '.join(parts) or 'nothing'}; {swept.why_not_packed or 'the rest is packed'}; {freed}"
+    freed = f"{swept.freed_bytes / (1 << 20):.1f} MB freed"
+    return f"removed {', '.join(parts) or 'nothing'}; {swept.why_not_packed or 'packed the repository'}; {freed}"

@@ -93,7 +93,7 @@ def test_what_is_waited_for_is_told() -> None:
 def test_an_agent_that_ended_and_a_story_that_failed_are_no_longer_worked_on() -> None:
     night = reduce(lambda night, event: after(event, night), (does(6, "result", ""), ended(7, 0.5)), the_night())
     assert [agent.subject for agent in night.agents.values()] == ["US-006", "US-008"]
-    assert night.agents["r6"].doing == "has ended; its work is verified" and night.agents["r6"].calls == 41
+    assert night.agents["r6"].doing == "has ended; Ralphy verifies its work" and night.agents["r6"].calls == 41
     assert round(night.cost_usd, 2) == 3.62
     again = after(begun(5, "2", 0), night)
     assert (set(night.failed), set(again.failed)) == ({"US-005"}, set())

@@ -94,7 +94,7 @@ def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when
         "| US-001.1 Adds up | test_total | red | green | 0123456789 |",
         "| US-001.2 Rounds (not met: no test rounds) | none |", "- US-002 Refund: failed after 3 attempts: red",
         "- US-002 Refund, attempt 3 (opus): rejected: check test exit 1 FAILED t::a (ralphy attempts diff login/US-002",
-        "## What was asked\n\n- US-001 Pay: the checks, old versions of edited tests, its tests without its code "
+        "## How it was checked\n\n- US-001 Pay: the checks, old versions of edited tests, its tests without its code "
         "(1 whole run and 3 narrowed); proved by tests/test_pay.py::test_total, tests/test_pay.py::test_tax",
         "## What was flagged\n\n- US-001 Pay: edited tests: tests/test_pay.py",
         "- US-001 Pay: 1 of 2 changes untested: pay.py:3", "- US-001.2: the review says: not met",

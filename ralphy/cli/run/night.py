@@ -113,7 +113,7 @@ def _(event: e.AgentActivity, night: Night) -> Night:
     if event.activity == "warning":
         agent = replace(agent, warned=event.text)
     elif event.activity == "result":
-        agent = replace(agent, doing="has ended; its work is verified")
+        agent = replace(agent, doing="has ended; Ralphy verifies its work")
     else:
         doing = f"{event.activity}: {event.text}"
         agent = replace(agent, doing=doing, calls=agent.calls + (event.activity in _TOOLS))
