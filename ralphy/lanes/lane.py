@@ -101,7 +101,6 @@ class Lane:
                 raise
             self._replace()
             self._write(tree, refs, head)
-        self._stood = self.tree.lstat()
         replace_file(self.home / _LAID_OUT, tree.encode(), durable=False)
 
     @property
@@ -113,6 +112,7 @@ class Lane:
         git = self._git(refs, head)
         make_ready(self.tree, self.keep)
         self.empty = git.lay_out(tree, self.keep)
+        self._stood = self.tree.lstat()
 
     @property
     def was_removed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -11,12 +12,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from ralphy.engine.lane_use.lane_layout import lay_out_clean
+from ralphy.engine.lane_use.open_lanes import clean_lane
 from ralphy.errors import EnvironmentProblem, ExitCode
 from ralphy.git.commands import discover
 from ralphy.lanes.changes_in_lane import TakeLimits
 from ralphy.lanes.pool import Pool
 from tests.conftest import RunGit, why_no_sandbox
-from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, story
+from tests.engine.building import ONE_RUN, Project, assert_clean, build, drive, open_feature, story
 from tests.engine.driver import KILLED
 from tests.faults.conftest import Ralphy
 from tests.faults.strikes import fill
@@ -83,6 +86,25 @@ def test_a_lane_that_a_person_removes_before_the_agent_begins_is_laid_out_again(
     assert ended.runs.count("US-001") == 2
     assert "lane 1 was removed before its agent began" in ended.text
     assert_clean(project)
+
+
+@pytest.mark.fault("L1")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_lane_that_is_removed_during_setup_is_laid_out_and_set_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setenv("RALPHY_SAFETY_SANDBOX", "none")
+    mark = tmp_path / "removed"
+    script = f'test -e {mark} && touch made && exit; touch {mark}; rm -rf "$(dirname "$PWD")"; exit {code}'
+    project = build(tmp_path, story("US-001"), setup=shlex.join(["sh", "-c", script]))
+
+    with open_feature(project.repo, project.path, project.env) as w:
+        lay_out_clean(w, w.objects.tree_of("HEAD"))
+        lane = clean_lane(w)
+
+    assert mark.exists()
+    assert (lane.tree / "made").exists()
+    assert (lane.tree / "src" / "base.py").exists()
 
 
 def begun(tmp_path: Path, **lanes: object) -> Project:

@@ -10,6 +10,7 @@ from ralphy.engine.feature.branch_tip import tip_of, work_tip
 from ralphy.engine.feature.documents import all_of_the_folder
 from ralphy.engine.lane_use.lane_setup import forget_set_up, made_by_setup, set_up
 from ralphy.engine.lane_use.open_lanes import clean_lane, say_once
+from ralphy.errors import EnvironmentProblem
 from ralphy.files.tree_walk import remove
 from ralphy.git.objects import Entry
 from ralphy.lanes.bring import Brought, bring, select
@@ -29,7 +30,19 @@ def lay_out_clean(w: Workspace, tree: str, commit: str = "") -> None:
 
 
 def lay_out_lane(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
-    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there."""
+    """Lay a tree out in a lane, with what is brought along, and set up; `commit` is what HEAD says there.
+
+    A person may remove the lane meanwhile: then all of it is done again, once.
+    """
+    try:
+        _lay_out(w, lane, tree, commit)
+    except (OSError, EnvironmentProblem):
+        if not lane.was_removed:
+            raise
+        _lay_out(w, lane, tree, commit)
+
+
+def _lay_out(w: Workspace, lane: Lane, tree: str, commit: str) -> None:
     brought = _brought(w, tree)
     lane.keep = _paths_to_keep(w, lane, tree, brought)
     lane.lay_out(tree, commit, w.feature_branch)

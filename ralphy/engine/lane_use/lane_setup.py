@@ -30,7 +30,7 @@ _DONE = "setup-done"
 
 def set_up(w: Workspace, lane: Lane, tree: str) -> None:
     """Run `setup` in a lane where `tree` is laid out, if necessary, and note what it made. EnvironmentProblem if it
-    fails."""
+    fails, or if the lane was removed meanwhile."""
     if is_set_up(w, lane, tree):
         return
     command = w.config.setup
@@ -39,6 +39,8 @@ def set_up(w: Workspace, lane: Lane, tree: str) -> None:
     if not result.is_green:
         raise EnvironmentProblem(f"{result.sentence()}: {result.output.strip()[-500:]}", where="setup",
                                  hint=f"run it yourself: {command}")  # fmt: skip
+    if lane.was_removed:
+        raise EnvironmentProblem("the lane was removed while setup ran", where=str(lane.home))
     before = made_by_setup(w, lane, tree)  # kept in the lane since the last run, as what was brought is
     brought = [path for path in lane.keep if path not in before]
     made = [path for path in _new(w, lane, tree, "") if path.rstrip("/") not in brought]
