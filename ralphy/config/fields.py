@@ -148,9 +148,10 @@ def unknown(dotted: str, siblings: Iterable[str], inner: ValuePath = ()) -> Unfi
 
 def _did_you_mean(key: str, siblings: Iterable[str], section: str = "") -> str:
     is_in_a_list = "[" in section  # no setting of another section can stand there
-    in_a_section = "" if is_in_a_list else next((name for name in all_fields() if name.endswith(f".{key}")), "")
+    in_a_section = next((name for name in all_fields() if name.endswith(f".{key}")), "")
+    elsewhere = "" if is_in_a_list else _ELSEWHERE.get(key, in_a_section)
     sibling = nearest(key, siblings)
-    near = _ELSEWHERE.get(key) or in_a_section or (sibling and section + sibling)
+    near = elsewhere or (sibling and section + sibling)
     return f'did you mean "{near}"?' if near else ""
 
 

@@ -188,6 +188,9 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         ("model: opus\n", ":1", '"model"', 'did you mean "models.implementation"?'),
         ("max_iterations: 3\n", ":1", '"max_iterations"', 'did you mean "limits.max_iterations"?'),
         ("retry: {max_attempts: 3}\n", ":1", '"retry"', 'did you mean "limits.max_attempts"?'),
+        ("checks_network: true\n", ":1", '"checks_network"', 'did you mean "safety.checks_network"?'),
+        ("checks:\n- {name: a, run: b, command: c}\n", ":2", '"checks[0].command"', "known here: name, run, timeout_s"),
+        ("checks:\n- {name: a, run: b, retry: 2}\n", ":2", '"checks[0].retry"', "known here: name, run, timeout_s"),
         ("zzz: 1\n", ":1", '"zzz"', "known here: project, stack, setup"),
         (
             "checks:\n- {name: a, run: b, timeout: 3}\n",
