@@ -186,7 +186,7 @@ class _SupervisedRun:
 
     def _interrupt(self) -> None:
         """Send SIGINT to the program; to what runs inside, if it is a sandbox: bubblewrap hands no signals on."""
-        with suppress(psutil.Error, ProcessLookupError):  # it has ended
+        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
             for one in descendants(self._root):
                 if one.pid == self.program:
                     while one.name() == BUBBLEWRAP and (children := one.children()):

@@ -2,8 +2,9 @@
 
 A script of its own, run as `python -I -S supervisor.py LINK RALPHY FILTER PACKAGES FOLDER PROGRAM [ARGUMENT ...]`, with
 the program's stdin, stdout and stderr. LINK is the number of an inherited Unix socket, RALPHY the pid of who started
-it, FILTER the number of the descriptor that the program finds at FILTER_AT (-1 for none), PACKAGES the folder that has
-psutil, FOLDER the program's current folder. The link carries
+it, by which a later Ralphy finds the supervisors of a dead one (`process_table.await_orphans`), FILTER the number of
+the descriptor that the program finds at FILTER_AT (-1 for none), PACKAGES the folder that has psutil, FOLDER the
+program's current folder. The link carries
 
     in   the program's environment: NAME=VALUE, separated by NUL, with two NUL at the end
     out  a line each: "started PID", "failed folder ERRNO" or "failed program ERRNO", "exited CODE"

@@ -220,6 +220,20 @@ def test_a_stop_climbs_from_interrupt_to_terminate_to_kill(tmp_path: Path, deaf:
     assert (ended.returncode, ended.stopped) == (returncode, "deadline")
 
 
+def test_a_program_that_may_not_be_interrupted_is_terminated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that runs as another user may not."""
+    kill = os.kill
+
+    def refuse(pid: int, number: int) -> None:
+        if number == signal.SIGINT:
+            raise PermissionError(errno.EPERM, "not permitted")
+        kill(pid, number)
+
+    monkeypatch.setattr(os, "kill", refuse)
+    ended, _, _ = run(python("import time; time.sleep(600)", tmp_path, deadline_s=0.2))
+    assert (ended.returncode, ended.stopped) == (-signal.SIGTERM, "deadline")
+
+
 @pytest.mark.fault("P7")
 def test_a_stopped_program_is_woken_to_be_ended(tmp_path: Path) -> None:
     def is_stopped(root: int) -> str | None:
