@@ -26,17 +26,21 @@ _SHADOWS = re.compile(
     r"(?:\.py|/__init__\.py)|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
 )
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
-# Words by which code, which is no test, notices or ends its runner, or has an assertion library of its own.
+# Words by which code or a test ends its runner, or writes the report in its place.
+_ENDS = (
+    r"\bos\._exit\b|\batexit\b.*\bexit|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)"
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b"
+)
+# Words by which code, which is no test, notices its runner, or has an assertion library of its own.
 _REACHES = re.compile(
     r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s"
     r"|^[ \t]*(?:import|from)\s+(?:unittest|_?pytest)\b"
-    r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bdef pytest_|\bos\._exit\b|\batexit\b.*\bexit"
-    r"|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b|['\"]org\.junit\b|^import .*\borg\.junit\b"
+    r"|\bsys\.modules(?:\.get\(|\[)\s*['\"](?:_?pytest|unittest)\b|\bdef pytest_"
+    r"|['\"]org\.junit\b|^import .*\borg\.junit\b"
     r"|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b"
-    r"|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
+    r"|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
     r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b"
-    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^[ \t]*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
-    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)",
+    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^[ \t]*(?:import\s+)?\"testing\"|\bcfg!\(test\)|" + _ENDS,
     re.M,
 )
 # Words by which a file of tests bends them all: what a failure is, how it is reported, which tests there are.
@@ -45,8 +49,7 @@ _BENDS = re.compile(
     r"|\b_pytest\.|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)|\bbuiltins\W{1,6}AssertionError"
     r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\b(?:assert|expect)\b['\"]?\)?\.\w+\s*=[^=>]"
     r"|\b(?:global|globalThis)\.(?:expect|assert|test|it)\b|\bexpect\s*=[^=]|\bcollect_ignore\w*|\bload_tests\b"
-    r"|\bfunc TestMain\("
-    r"|\bos\._exit\b|\batexit\b.*\bexit|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)",
+    r"|\bfunc TestMain\(|" + _ENDS,
     re.M,
 )
 _CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".go", ".rs", ".java", ".kt", ".rb",
