@@ -120,11 +120,9 @@ def names_only(path: str, old: bytes | None, new: bytes, *, says: bool = True) -
 
 def _origins(tree: ast.Module) -> dict[str, str]:
     """Where each name of a module comes from: what it is imported as, "" for what is defined in the module."""
-    origins = dict[str, str]()
+    origins = dict.fromkeys((name for name, _ in _by_name(tree.body)), "")
     for node in _own(tree.body):
-        if isinstance(node, (*FUNCTION, ast.ClassDef)):
-            origins[node.name] = ""
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom):
             module = f"{'.' * node.level}{node.module or ''}:" if isinstance(node, ast.ImportFrom) else ""
             origins |= {name.asname or name.name: f"{module}{name.name}" for name in node.names}
     return origins

@@ -158,6 +158,12 @@ def test_moved_code_is_known_by_where_its_names_come_from() -> None:
         ("def f():\n    return 1\n", "from a import f\n\n\ndef g():\n    return f()\n", True),
         ("from a import f\n", "from b import f\n\n\ndef g():\n    return f()\n", True),
         ("from a import f\n", "from a import f, h\n\n\ndef g():\n    return f()\n", False),
+        ("LIMIT = 3\n", "from a import LIMIT\n\n\ndef g():\n    return LIMIT\n", True),
+        (
+            "class A:\n    def f(self):\n        return 1\n",
+            "class B:\n    def f(self):\n        return 1\n\n\nclass A(B):\n    pass\n",
+            True,
+        ),
     ):
         stubs = names_only("m.py", old.encode(), new.encode())
         assert stubs is not None and (new, stubs.hides_old) == (new, is_moved)

@@ -21,7 +21,7 @@ _MOST_FILES = 2_000
 @dataclass(frozen=True, slots=True)
 class NewNames:
     """A tree of before with the names alone that a candidate's code adds, and its new functions. `hides_old` says that
-    something which was there before may do nothing there, either: it was moved."""
+    something which was there before may do nothing there, either: it was changed or moved."""
 
     tree: str
     functions: tuple[str, ...] = ()
