@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ralphy.documents.prd_merge import began_with, merge, stories_gone
 from ralphy.documents.prd_reader import check_prd
-from ralphy.engine.feature.live_documents import Edits
+from ralphy.engine.feature.live_documents import Broken, Edits
 from ralphy.engine.workspace.set_aside import free_place
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import InvalidInput
@@ -48,11 +48,11 @@ def merge_edits(w: Workspace, tip: str, edits: Edits, files: Mapping[str, bytes 
     """
     texts = {name: _adopted_text(w, tip, name, edits) for name in edits.files if name != _PRD}
     adoption = {name: edits.files[name] if merged is None else merged for name, merged in texts.items()}
-    waits = dict(edits.broken)
+    waits: dict[str, str] = dict(edits.broken)
     lost: tuple[str, ...] = ()
     messages = tuple(f"{name}: replaced by your version, which began with another one: git log -p {w.feature_branch}"
                      for name, merged in texts.items() if merged is None)  # fmt: skip
-    if _PRD in edits.broken and edits.broken[_PRD] == "is empty":
+    if edits.broken.get(_PRD) is Broken.EMPTY:
         lost = tuple(story["id"] for story in _document(w, tip).get("userStories", ()))
     if _PRD in edits.files:
         data, why, lost, clashes = _adopted_prd(w, tip, edits)

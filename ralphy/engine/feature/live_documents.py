@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 
 from ralphy.engine.feature.document_record import Record, Signature, blob_id, is_old, read_record
@@ -45,6 +45,14 @@ class _Kind(Enum):
     ODD = "no plain file"
 
 
+class Broken(StrEnum):
+    """Why an edit cannot be taken over as it is, in the words for people."""
+
+    CONFLICT = "has conflict markers"
+    EMPTY = "is empty"
+    ODD = "is not a plain file"
+
+
 @dataclass(frozen=True, slots=True)
 class Laid:
     """`written` were brought up; `missing` of these were gone, and no switch of branches explains that.
@@ -67,7 +75,7 @@ class Edits:
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     bases: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    broken: Mapping[str, str] = field(default_factory=dict)
+    broken: Mapping[str, Broken] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.files or self.broken)
@@ -152,7 +160,7 @@ def edited(w: Workspace, tip: str) -> Edits:
     changed = [one for one in states if one.kind is _Kind.EDIT]
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
     broken = {one.name: why for one in changed if (why := _why_broken(one))}
-    broken |= {one.name: "is not a plain file" for one in states if one.kind is _Kind.ODD}
+    broken |= {one.name: Broken.ODD for one in states if one.kind is _Kind.ODD}
     return Edits(
         {one.name: one.data for one in changed if one.data is not None and one.name not in broken},
         {
@@ -379,13 +387,13 @@ def _others(w: Workspace, known: set[str]) -> list[str]:
     return sorted(new & files_not_ignored(w)) if new else []
 
 
-def _why_broken(one: _FileState) -> str:
-    """Why an edit cannot be taken over as it is; "" if it can."""
+def _why_broken(one: _FileState) -> Broken | None:
+    """Why an edit cannot be taken over as it is; None if it can."""
     if one.data is not None and _CONFLICT.search(one.data):
-        return "has conflict markers"
+        return Broken.CONFLICT
     if one.data is not None and one.want and not one.data.strip():
-        return "is empty"
-    return ""
+        return Broken.EMPTY
+    return None
 
 
 def _head_text(w: Workspace) -> str:
