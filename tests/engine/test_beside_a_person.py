@@ -104,8 +104,9 @@ def test_a_document_and_a_story_of_a_person_during_a_run_are_committed_as_theirs
         project.write("notes.md", "Mind the gap.\n")
         project.plan(*project.prd()["userStories"], story("US-002", priority=2))
 
-    project.loop(agents=2, at={"agent_ended": add})
+    ended = project.loop(agents=2, at={"agent_ended": add})
 
+    assert "recorded by Ralphy" not in "\n".join(ended.said)  # the file said that US-001 is in progress
     assert project.code("docs/features/login/notes.md") == "Mind the gap.\n"
     (commit,) = project.git("log", "--format=%H", project.branch, "--", "docs/features/login/notes.md").split()
     assert project.trailer("Ralphy-Event", commit) == "adopted login"

@@ -174,18 +174,23 @@ def edited(w: Workspace, tip: str) -> Edits:
 def write_preview(w: Workspace, data: bytes) -> None:
     """Write a prd.json that no commit has, for people to see, until `lay_out` brings the committed one back.
 
-    Nothing is written where the commit that is checked out tracks it: Git would refuse to switch branches.
+    Nothing is written where the commit that is checked out tracks it: Git would refuse to switch branches. The version
+    is kept for an edit that begins with it.
     """
     name = "prd.json"
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
     if w.preview == instead or is_tracked_here(w, name):
         return
+    w.objects.write_blobs({name: data})
     record = _record(w)
     record.accept(name, instead[1])
     record.save()
     w.preview = instead
-    replace_if(w.feature.file(name), data, lambda content: content is None or record.is_ours(name, _ids(w, content)))
+    path = w.feature.file(name)
+    if replace_if(path, data, lambda content: content is None or record.is_ours(name, _ids(w, content))):
+        record.note(name, instead[1], ())
+        record.save()
 
 
 def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
