@@ -52,7 +52,7 @@ class Invocation:
     _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _repository: Repository | None = None
     _features: list[FeatureLocation] | None = None
-    _ignored: set[str] = field(default_factory=set)
+    _warnings: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
     senders: dict[Notify, Sender] = field(default_factory=dict)
     deadline: float | None = None
@@ -68,12 +68,18 @@ class Invocation:
         folder = feature.folder if feature else None
         settings = load(self.repository().root, folder, env=os.environ, flags=self.flags)
         for warning in settings.warnings:
-            self.output.note(f"warning: {warning}")
+            self.warn(warning)
         if self._settings_branch is None and (branch := self._branch_with_settings(settings.config)):
             self.output.note(
                 f"warning: the project's settings are on branch {branch}, not in this checkout: using defaults"
             )
         return settings
+
+    def warn(self, text: str) -> None:
+        """Print a warning, if it is the first time."""
+        if text not in self._warnings:
+            self._warnings.add(text)
+            self.output.note(f"warning: {text}")
 
     def _branch_with_settings(self, config: Config) -> str:
         """The branch that has the settings which this checkout lacks, or ""; looked up once."""
@@ -159,10 +165,9 @@ class Invocation:
     def tell_ignored(self) -> None:
         """Warn of each folder that is no feature because of its name alone, once."""
         root, folder = self.repository().root, self._config().project.features_dir
-        for name in (name for name in ignored(root, folder) if name not in self._ignored):
-            self._ignored.add(name)
+        for name in ignored(root, folder):
             error = misnamed(root / folder / name)
-            self.output.note(f"warning: {folder}/{name} is ignored: {error}; rename it: {error.hint}")
+            self.warn(f"{folder}/{name} is ignored: {error}; rename it: {error.hint}")
 
     def look_again(self) -> None:
         """Forget the repository and its features: they may have changed."""

@@ -71,8 +71,17 @@ def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatc
     assert code == 0
     assert any("did you mean RALPHY_LIMITS_MAX_ATTEMPTS?" in text for text in value["warnings"])
     assert any("a feature can only tighten" in text for text in value["warnings"])
+    config = project.repo / ".ralphy" / "config.yaml"
+    config.write_text("commands: {test: make}\n", encoding="utf-8")
+    code, out, err = call("config", "check")
+    assert (code, f"{out}{err}".count("looks like another tool's file")) == (0, 1)
+    config.unlink()
+    config.mkdir()
+    code, _, err = call("config", "check")
+    assert (code, ".ralphy/config.yaml: is not a regular file" in err) == (3, True)
+    config.rmdir()
     text = "limits:\n  max_atempts: 3\ngates: {spec: maybe}\n"
-    (project.repo / ".ralphy" / "config.yaml").write_text(text, encoding="utf-8")
+    config.write_text(text, encoding="utf-8")
     monkeypatch.setenv("RALPHY_LIMITS_CALLS_PER_HOUR", "0")
     code, _, err = call("config", "check")
     assert code == 3

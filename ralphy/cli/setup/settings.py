@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +14,7 @@ from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, features_begun, with_options
 from ralphy.cli.setup.init import CONFIG
-from ralphy.cli.setup.validity import FileResult, all_files, report
+from ralphy.cli.setup.validity import FileResult, all_files, judged, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
 from ralphy.config.load import Settings, load, read_environment, user_file
@@ -160,22 +160,23 @@ def check(call: Invocation) -> int:
     root, own = call.repository().root, user_file(os.environ)
     files = [path for path in all_files(call) if path.name == "config.yaml"]
     folders = [path.parent.parent for path in files if path != root / CONFIG]
-    warnings: list[str] = []
+    if own and own.exists():
+        files = [own, *files]
+    results, warnings = [judged(call, path) for path in files], list[str]()
     with suppress(InvalidInput):  # the report of the file has it
         all_settings = [load(root, folder, env=os.environ) for folder in (None, *folders)]
         warnings = list(dict.fromkeys(text for one in all_settings for text in one.warnings))
+        results = [replace(result, warnings=()) for result in results]  # they are among these
     for text in warnings:
-        call.output.note(f"warning: {text}")
-    if own and own.exists():
-        files = [own, *files]
+        call.warn(text)
     if not files:
         call.output.note("no config.yaml: every setting has its default")
-    return report(call, "config-check", files, (), _environment(), warnings=warnings)
+    return report(call, "config-check", [*_environment(), *results], warnings=warnings)
 
 
 def _environment() -> list[FileResult]:
     try:
         read_environment(os.environ)
     except InvalidInput as error:
-        return [FileResult("environment", "environment", "", error)]
+        return [FileResult("environment", "environment", error=error)]
     return []

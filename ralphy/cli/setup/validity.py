@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.cli.setup.init import CONFIG
 from ralphy.config.file import read_values
 from ralphy.config.load import load
 from ralphy.config.strict_yaml import MAX_BYTES
@@ -35,17 +36,23 @@ _NOT_ENTERED = (".git", "node_modules", ".venv", "venv")
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The result for a file: a summary ("12 stories") or an error."""
+    """The result for a file: a summary ("12 stories") with warnings, or an error."""
 
     path: str
     kind: str
-    summary: str
+    summary: str = ""
     error: RalphyError | None = None
+    warnings: Sequence[str] = ()
+
+    @property
+    def said(self) -> str:
+        """The summary and the warnings on one line."""
+        return "; ".join([self.summary, *self.warnings])
 
     def row(self) -> dict[str, object]:
         row: dict[str, object] = {"path": self.path, "kind": self.kind, "ok": self.error is None}
         if self.error is None:
-            return {**row, "said": self.summary}
+            return {**row, "said": self.said}
         return {**row, "error": str(self.error), "hint": self.error.hint}
 
 
@@ -59,18 +66,16 @@ def validate(call: Invocation, target: str | None) -> int:
     with 3. Of a PRD.md only a missing title or objective is one. A prompt that lacks something is a warning, as a run
     uses the built-in one instead.
     """
-    return report(call, "validate", _targets(call, target), _bases(call), [] if target else _misnamed(call))
+    targets, bases = _targets(call, target), _bases(call)
+    misnamed_folders = [] if target else _misnamed(call)
+    return report(call, "validate", [*misnamed_folders, *(judged(call, path, bases) for path in targets)])
 
 
-def report(
-    call: Invocation, name: str, targets: Sequence[Path], bases: Collection[str], also: Sequence[FileResult] = (),
-    **more: object,
-) -> int:  # fmt: skip
-    """Check the files, and print the result of each, `also` of others; gives the exit code."""
-    results = [*also, *(_judge(path, _display_path(path, call.directory), bases) for path in targets)]
+def report(call: Invocation, name: str, results: Sequence[FileResult], **more: object) -> int:
+    """Print the result of each file; gives the exit code."""
     rows = [result.row() for result in results]
     wrong = [result.error for result in results if result.error]
-    text = "\n".join(f"ok  {result.path}: {result.summary}" for result in results if result.error is None)
+    text = "\n".join(f"ok  {result.path}: {result.said}" for result in results if result.error is None)
     code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
     call.output.answer(name, text, code, files=rows, **more)
     if not call.output.as_json:
@@ -98,8 +103,8 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
 
 
 def all_files(call: Invocation) -> Iterator[Path]:
-    """Every file that a run could read. Those that Git ignores are left out, but for a feature's: Ralphy itself may
-    have excluded them."""
+    """Every file that a run could read. Those that Git ignores are left out, but for the settings and a feature's:
+    Ralphy itself may have excluded them."""
     repository = call.repository()
     paths = {entry.path: None for entry in walk(repository.root, skipped=_NOT_ENTERED)}
     wanted = [path for path in paths if f"/{path}".endswith(("/prd.json", "/.ralphy/config.yaml"))]
@@ -113,6 +118,7 @@ def all_files(call: Invocation) -> Iterator[Path]:
     asked = ("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", "--")
     known = repository.run(*asked, *(f":(top,literal){path}" for path in wanted))  # reads no other folder's .gitignore
     own = {feature.in_repository(name) for feature in listed(repository.root, features) for name in _OF_FEATURE}
+    own.add(CONFIG)
     for name in sorted({*known.decode("utf-8", "surrogateescape").split("\0"), *own.intersection(wanted)}):
         if name and (repository.root / name).exists():
             yield repository.root / name
@@ -122,7 +128,7 @@ def _misnamed(call: Invocation) -> list[FileResult]:
     """The folders that are no features because of their names alone."""
     repository = call.repository()
     folder = _features_dir(call)
-    return [FileResult(f"{folder}/{name}", "feature", "", misnamed(repository.root / folder / name))
+    return [FileResult(f"{folder}/{name}", "feature", error=misnamed(repository.root / folder / name))
             for name in ignored(repository.root, folder)]  # fmt: skip
 
 
@@ -147,19 +153,25 @@ def _display_path(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def _judge(path: Path, display_path: str, bases: Collection[str]) -> FileResult:
+def judged(call: Invocation, path: Path, bases: Collection[str] = ()) -> FileResult:
+    """The result of a check of the file."""
+    display_path = _display_path(path, call.directory)
     kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
     kind = "stories" if path.name == "stories.json" else kinds.get(path.suffix, "prd")
     kind = "prompt" if path.parts[-3:-1] == (".ralphy", "prompts") else kind
     try:
-        return FileResult(display_path, kind, _READERS[kind](path, display_path, bases))
+        summary, *warnings = _READERS[kind](path, display_path, bases)
     except RalphyError as error:
-        return FileResult(display_path, kind, "", error)
+        return FileResult(display_path, kind, error=error)
+    return FileResult(display_path, kind, summary, warnings=warnings)
 
 
-def _prd(path: Path, display_path: str, bases: Collection[str]) -> str:
+# Each gives the summary of a file, then its warnings.
+
+
+def _prd(path: Path, display_path: str, bases: Collection[str]) -> tuple[str, ...]:
     document = read_prd(path, base_branches=bases, where=display_path)
-    return "; ".join([f"{len(document['userStories'])} stories", *_unreadable_context(path, document)])
+    return f"{len(document['userStories'])} stories", *_unreadable_context(path, document)
 
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
@@ -171,25 +183,26 @@ def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str
             yield f"warning: userStories[{number}].{problem}"
 
 
-def _stories(path: Path, display_path: str, _: Collection[str]) -> str:
-    return f"{len(read_stories_draft(_bytes(path, display_path, _DRAFT_BYTES), display_path))} stories"
+def _stories(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:
+    stories = read_stories_draft(_bytes(path, display_path, _DRAFT_BYTES), display_path)
+    return (f"{len(stories)} stories",)
 
 
-def _requirements(path: Path, display_path: str, _: Collection[str]) -> str:
+def _requirements(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:
     require_ready(_bytes(path, display_path, _DRAFT_BYTES).decode("utf-8", "replace"), display_path)
-    return "ready"
+    return ("ready",)
 
 
-def _config(path: Path, display_path: str, _: Collection[str]) -> str:
+def _config(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:
     settings = read_values(_bytes(path, display_path, MAX_BYTES), display_path)
-    return "; ".join([counted(len(settings.values), "setting"), *settings.warnings])
+    return counted(len(settings.values), "setting"), *settings.warnings
 
 
-def _prompt(path: Path, display_path: str, _: Collection[str]) -> str:
+def _prompt(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:
     step = own_prompts(path.parent).get(path, "")
     problems = [text.replace(str(path), display_path) for text in doubts(path, step)] if step else []
-    return "\n".join([f"prompt of the {step} step" if step else "no step has a prompt of this name",
-                      *(f"  warning: {text}" for text in problems)])  # fmt: skip
+    summary = f"prompt of the {step} step" if step else "no step has a prompt of this name"
+    return ("\n".join([summary, *(f"  warning: {text}" for text in problems)]),)
 
 
 def _bytes(path: Path, display_path: str, most: int) -> bytes:
@@ -200,7 +213,7 @@ def _bytes(path: Path, display_path: str, most: int) -> bytes:
     return data
 
 
-_READERS: dict[str, Callable[[Path, str, Collection[str]], str]] = {
+_READERS: dict[str, Callable[[Path, str, Collection[str]], tuple[str, ...]]] = {
     "prd": _prd,
     "stories": _stories,
     "config": _config,
