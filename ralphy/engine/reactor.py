@@ -15,19 +15,20 @@ from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.housekeeping import tidy
-from ralphy.engine.reconcile import reconcile
+from ralphy.engine.reconcile import reconcile, wait_for_repair
 from ralphy.engine.wakeups import Wakeups, signature_of
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.set_aside import drop_leftovers
 from ralphy.engine.workspace.waiting import seconds_left, tell_waiting
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import ExitCode, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, RalphyError
 from ralphy.files import temporary
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular, signature
 from ralphy.git.run_lock import Lock
 from ralphy.pipeline.decision import Halt, Rest, Wait
 from ralphy.pipeline.events import HeldUp, Listener, Said
+from ralphy.text.tone import WAITING
 
 _LOOK_S = 1.0  # how often the folder of one feature that waits is looked at
 _GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
@@ -56,9 +57,16 @@ class Dialogue:
 def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = None) -> Rest:
     """Drive one feature until a rest that is not waited for; what has piled up meanwhile is packed at the end."""
     repair_torn_files(w)
+    rest: Rest | None = None
     while True:
         before = signature_of(w.feature)  # before the look: what comes after it must end the wait
-        rest = reconcile(w)
+        try:
+            rest = reconcile(w)
+        except InvalidInput as error:
+            if rest is None:
+                raise
+            rest = wait_for_repair(error)
+            w.say(rest.reason, WAITING)
         if not _is_waited_for(rest, patience):
             break
         if signature_of(w.feature) == before and not _wait(w, rest, before, dialogue):

@@ -26,13 +26,13 @@ from ralphy.engine.wakeups import signature_of
 from ralphy.engine.workspace.full_disk import record_shortage, wait_instead
 from ralphy.engine.workspace.waiting import note_rest
 from ralphy.engine.workspace.workspace import Workspace
-from ralphy.errors import BranchMoved, EnvironmentProblem, RalphyError
+from ralphy.errors import BranchMoved, EnvironmentProblem, InvalidInput, RalphyError
 from ralphy.files.disk_space import named_trouble
 from ralphy.git import commands as git
 from ralphy.git.tree_programs import require_programs_outside
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
-from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent
+from ralphy.pipeline.decision import Await, Decision, Rest, RunAgent, Wait
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.preconditions import busy
 from ralphy.pipeline.steps import names
@@ -80,7 +80,8 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
 
 def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Rest | None]:
     """What there is now, and a rest if the disk has no room to keep up. A look that fails ends no running agent:
-    nothing is begun, and the error is raised when the agents have ended."""
+    nothing is begun, and the error is raised when the agents have ended. Ralphy waits for a person to repair a document
+    that was valid at the last look."""
     try:
         with named_trouble():
             rest = _keep_up_or_rest(w)
@@ -88,10 +89,17 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
             if crew:
                 show_in_work(w, snapshot.prd)
     except RalphyError as error:
-        if not crew or last is None:
-            raise
-        return last, Await(str(error))
+        if last is not None and crew:
+            return last, Await(str(error))
+        if last is not None and isinstance(error, InvalidInput):
+            return last, wait_for_repair(error)
+        raise
     return snapshot, rest
+
+
+def wait_for_repair(error: InvalidInput) -> Wait:
+    """The rest until a person has repaired a document."""
+    return Wait(f"{error}; {error.hint}" if error.hint else str(error))
 
 
 def _keep_up_or_rest(w: Workspace) -> Rest | None:

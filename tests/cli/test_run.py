@@ -284,6 +284,10 @@ def test_without_a_terminal_a_gate_waits_for_the_file(made: Make) -> None:
         assert "[y/n" not in heard.text
         code, _, err = call("loop")
         assert (code, "hint: login waits for you: ralphy approve login; or stop it" in err) == (4, True)
+        prd = project.read("prd.json")
+        project.write("prd.json", "{")
+        heard.until("docs/features/login/prd.json:1: ")
+        project.write("prd.json", prd)
         project.approve()
         heard.rest()
         assert process.wait(timeout=PATIENCE_S) == 0

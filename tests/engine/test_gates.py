@@ -246,3 +246,18 @@ def test_a_prd_json_broken_at_a_gate_is_exit_3_and_nothing_is_touched(waiting: P
     assert "docs/features/login/prd.json" in said
     assert waiting.read("prd.json") == broken
     assert (waiting.folder / "APPROVED").exists()
+
+
+@pytest.mark.fault("M4")
+def test_a_prd_json_that_is_broken_during_a_loop_waits_for_its_repair(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+
+    ended = project.loop(at={"end_recorded": lambda: project.write("prd.json", "{")})
+
+    assert (ended.code, project.landed()) == (ExitCode.WAITING, ["login/US-001"])
+    assert ended.rest.reason.startswith("docs/features/login/prd.json:1: ")
+    assert "brings back the last one that was committed" in ended.rest.reason
+    assert project.read("prd.json") == "{"
+    (project.folder / "prd.json").unlink()
+    project.loop()
+    assert project.landed() == ["login/US-001", "login/US-002"]
