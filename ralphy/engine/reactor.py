@@ -15,7 +15,7 @@ from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.engine.feature.branch_tip import tip_of
 from ralphy.engine.housekeeping import tidy
-from ralphy.engine.reconcile import reconcile, wait_for_repair
+from ralphy.engine.reconcile import reconcile, repair_of_prd
 from ralphy.engine.wakeups import Wakeups, signature_of
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.set_aside import drop_leftovers
@@ -63,9 +63,10 @@ def run_feature(w: Workspace, patience: Patience, dialogue: Dialogue | None = No
         try:
             rest = reconcile(w)
         except InvalidInput as error:
-            if rest is None:
+            repair = repair_of_prd(w, error)
+            if rest is None or repair is None:
                 raise
-            rest = wait_for_repair(error)
+            rest = repair
             w.say(rest.reason, WAITING)
         if not _is_waited_for(rest, patience):
             break

@@ -80,7 +80,7 @@ def _until_rest(w: Workspace, crew: Crew) -> Rest:
 
 def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Rest | None]:
     """What there is now, and a rest if the disk has no room to keep up. A look that fails ends no running agent:
-    nothing is begun, and the error is raised when the agents have ended. Ralphy waits for a person to repair a document
+    nothing is begun, and the error is raised when the agents have ended. Ralphy waits for a person to repair a prd.json
     that was valid at the last look."""
     try:
         with named_trouble():
@@ -91,14 +91,16 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
     except RalphyError as error:
         if last is not None and crew:
             return last, Await(str(error))
-        if last is not None and isinstance(error, InvalidInput):
-            return last, wait_for_repair(error)
+        if last is not None and (repair := repair_of_prd(w, error)):
+            return last, repair
         raise
     return snapshot, rest
 
 
-def wait_for_repair(error: InvalidInput) -> Wait:
-    """The rest until a person has repaired a document."""
+def repair_of_prd(w: Workspace, error: RalphyError) -> Wait | None:
+    """The rest until a person has repaired the feature's prd.json, if that is what the error is about."""
+    if not isinstance(error, InvalidInput) or not str(error).startswith(w.feature.in_repository("prd.json")):
+        return None
     return Wait(f"{error}; {error.hint}" if error.hint else str(error))
 
 
