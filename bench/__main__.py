@@ -30,11 +30,17 @@ def main(words: Sequence[str] | None = None) -> int:
     with ground() as place:
         for name in asked.names or NAMES:
             _note(f"{name} …")
+            start = time.monotonic()
             try:
                 figures += _measure(name)(place, effort)
+                _note(f"{name}: measured in {time.monotonic() - start:.0f} s")
             except (CannotRun, OSError, subprocess.SubprocessError) as error:
                 troubles += 1
                 _note(f"{name} could not be measured: {error}")
+            except KeyboardInterrupt:  # what was measured until then is printed
+                troubles += 1
+                _note(f"{name} was interrupted; the rest is not measured")
+                break
         setting = {**_machine(), "effort": effort.value, "agent": place.stand_in.kind}
     setting["seconds"] = round(time.monotonic() - began)
     sys.stdout.write(_as_json(setting, figures) if asked.json else _as_text(setting, figures))
