@@ -27,8 +27,8 @@ _MOST_NIGHTS = 14
 @click.option("--since", metavar="DATE", help="Count runs from this day on: 2026-11-01, or 7d for the last seven days.")
 @with_options
 def stats(call: Invocation, since: str | None) -> int:
-    """By night, step and model. The success rate is of the stories that landed or were rejected at least once. The
-    forecast of a story is the median of those that landed before it.
+    """By night, step and model. The success rate is of the stories that landed or were rejected at least once; one
+    that was redone counts again. The forecast of a story is the median of those that landed before it.
     """
     begin = _moment(since, time.time())
     past = past_of(Journal(call.repository().state_dir / "journal.jsonl").entries())

@@ -79,7 +79,7 @@ class Statistics:
 
 def statistics_of(past: Past) -> Statistics:
     """The statistics of a past; `attempts`, `seconds` and `cost_usd` are those of the stories that landed."""
-    stories = list(tried_in(past.turns))
+    stories = tried_in(past.turns)
     landed = [one for one in stories if one.landed]
     known = [one for one in landed if one.forecast]
     nights = (_night(night) for night in nights_of(past))
@@ -97,7 +97,7 @@ def statistics_of(past: Past) -> Statistics:
     )
 
 
-def tried_in(turns: Iterable[Turn]) -> Iterable[Tried]:
+def tried_in(turns: Iterable[Turn]) -> list[Tried]:
     """The stories that landed or were rejected at least once, in the order of their ends."""
     open_: dict[tuple[str, str], list[Turn]] = {}
     tried: list[Tried] = []
@@ -134,10 +134,10 @@ def _groups(turns: Iterable[Turn]) -> Iterable[ModelFigures]:
 
 
 def _night(night: Past) -> NightFigures:
-    stories = {(turn.feature, turn.story) for turn in night.turns if turn.story and (turn.landed or turn.is_rejected)}
-    landed = {(turn.feature, turn.story) for turn in night.turns if turn.landed}
+    stories = tried_in(night.turns)
+    landed = sum(one.landed for one in stories)
     cost = round(sum(turn.cost_usd for turn in night.turns), 4)
-    return NightFigures(night.began, night.ended, len(night.turns), len(landed), len(stories), cost)
+    return NightFigures(night.began, night.ended, len(night.turns), landed, len(stories), cost)
 
 
 def _summed(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -44,4 +44,8 @@ def test_a_story_that_was_taken_up_again_is_tried_again() -> None:
     again = [a_run("US-001", "z", at=NIGHT + 200), an_end("rejected", "z", at=NIGHT + 210)]
     found = statistics_of(past_of([*runs(), *again]))
     assert (found.landed, found.tried) == (2, 4)
+    in_one_night = statistics_of(
+        past_of([*runs()[:2], a_run("US-001", "z", at=80.0), an_end("succeeded", "z", at=90.0, landed=True)])
+    )
+    assert (in_one_night.landed, in_one_night.nights[0].landed, in_one_night.nights[0].tried) == (2, 2, 2)
     assert statistics_of(past_of([])).success_rate is None
