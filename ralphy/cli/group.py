@@ -18,15 +18,20 @@ EVERYWHERE = {"-C": 1, "--json": 0, "-q": 0, "--quiet": 0, "-v": 0, "--verbose":
 class Group(click.Group):
     """A group whose common options may also stand before the command.
 
-    `otherwise` is the command that runs when none is named, `also` are further words for commands. `other_words` are
-    commands of other tools, each with what to type here. For a misspelt command the hint names the nearest.
+    `otherwise` is the command that runs when none is named; with `takes_words`, also for a word that is no command.
+    `also` are further words for commands. `other_words` are commands of other tools, each with what to type here. For a
+    misspelt command the hint names the nearest.
     """
 
     other_words: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, *args: Any, otherwise: str = "", also: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, otherwise: str = "", takes_words: bool = False, also: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
         super().__init__(*args, **kwargs)
         self.otherwise = otherwise
+        self.takes_words = takes_words
         self.also = also or {}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -39,7 +44,9 @@ class Group(click.Group):
             return super().parse_args(ctx, rest)
         if rest and rest[0].startswith("-"):
             return super().parse_args(ctx, rest)
-        return super().parse_args(ctx, [*(rest[:1] or [self.otherwise]), *options, *rest[1:]])
+        if not rest or (self.takes_words and self.get_command(ctx, rest[0]) is None):
+            rest = [self.otherwise, *rest]
+        return super().parse_args(ctx, [rest[0], *options, *rest[1:]])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -59,7 +66,7 @@ class Group(click.Group):
         if near in self.other_words:
             return self.other_words[near]
         if near:
-            return f"did you mean {near!r}?"
+            return f"did you mean {near}?"
         return f"there are: {', '.join(commands)}" if ctx.parent else "ralphy --help"
 
 

@@ -14,7 +14,8 @@ from ralphy.cli.commands import COMMANDS, OTHER_WORDS, help_text
 from ralphy.cli.examples import same_as, with_examples
 from ralphy.cli.group import Group
 from ralphy.cli.output import Output
-from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.text.nearest import nearest
 
 
 class LazyGroup(Group):
@@ -61,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return output.usage_error(error)
+        return output.error(misused(error))
     except RalphyError as error:
         return output.error(error)
     except OSError as error:
@@ -79,6 +80,21 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:  # a defect of Ralphy's own is reported with what a bug report needs
         return output.unexpected(error)
     return code if isinstance(code, int) else ExitCode.DONE
+
+
+def misused(error: click.ClickException) -> InvalidInput:
+    """Wrong usage as an error of Ralphy's own: invalid input (3), whatever click would return, and what to type."""
+    if isinstance(error, click.MissingParameter) and error.param and isinstance(error.param.type, click.Choice):
+        return InvalidInput(f"{error.param.human_readable_name} is missing",
+                            hint=f"one of {', '.join(error.param.type.choices)}")  # fmt: skip
+    context = getattr(error, "ctx", None)
+    # the bare word has an empty name below it
+    hint = f"{context.command_path.rstrip() if context else 'ralphy'} --help"
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        near = nearest(error.option_name.lstrip("-"), (one.lstrip("-") for one in error.possibilities or ()))
+        message, hint = error.message, f"did you mean --{near}?" if near else hint
+    return InvalidInput(f"{message[:1].lower()}{message[1:]}".rstrip("."), hint=hint)
 
 
 def _is_folder_gone() -> bool:

@@ -37,9 +37,20 @@ from ralphy.pipeline.stories import why_lost
 class WholeNumber(click.IntRange):
     name = "whole number"
 
+    def _describe_range(self) -> str:
+        return f"from {self.min} on" if self.max is None else f"from {self.min} to {self.max}"
+
 
 class Amount(click.FloatRange):
+    """An amount above 0."""
+
     name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
+
+    def _describe_range(self) -> str:
+        return f"above {self.min}"
 
 
 @dataclass(slots=True)

@@ -14,11 +14,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
-
 from ralphy.cli.ci import annotation, is_ci, is_github
 from ralphy.cli.terminal import clean, wants_colour
-from ralphy.errors import ExitCode, InvalidInput, RalphyError
+from ralphy.errors import ExitCode, RalphyError
 from ralphy.text.tone import BAD, tone_of
 
 if TYPE_CHECKING:
@@ -159,13 +157,6 @@ class Output:
         if is_github(os.environ):
             put(sys.stderr, f"{annotation('error', harmless(error.what), harmless(error.where), 'ralphy')}\n")
         return error.exit_code
-
-    def usage_error(self, error: click.ClickException) -> int:
-        """Wrong usage is invalid input (3), whatever click would return."""
-        context = getattr(error, "ctx", None)
-        message = error.format_message()
-        command = context.command_path.rstrip() if context else "ralphy"  # the bare word has an empty name below it
-        return self.error(InvalidInput(f"{message[:1].lower()}{message[1:]}".rstrip("."), hint=f"{command} --help"))
 
     def unexpected(self, error: Exception) -> int:
         """A defect of Ralphy's own; the traceback only with -v."""

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ralphy.agents.protocol import Outcome
-from ralphy.cli.group import Group, leading
+from ralphy.cli.group import Group
 from ralphy.cli.options import (
     Invocation,
     WholeNumber,
@@ -153,16 +153,7 @@ def _addressed(call: Invocation, word: str | None, feature: str | None) -> tuple
     return [call.feature(name) for name in call.meant(feature)], story
 
 
-class Attempts(Group):
-    """`attempts US-001` lists: a word that is no command is a story."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        word = next(iter(args[leading(args) :]), "-")
-        is_story = not word.startswith("-") and word not in self.commands
-        return super().parse_args(ctx, [self.otherwise, *args] if is_story else args)
-
-
-@click.group("attempts", cls=Attempts, otherwise="list")
+@click.group("attempts", cls=Group, otherwise="list", takes_words=True)
 def attempts() -> None:
     """STORY is an id, or feature/id; a ref (refs/ralphy/…) names one attempt."""
 

@@ -152,7 +152,7 @@ def _did_you_mean(key: str, siblings: Iterable[str], section: str = "") -> str:
     elsewhere = "" if is_in_a_list else _ELSEWHERE.get(key, in_a_section)
     sibling = nearest(key, siblings)
     near = elsewhere or (sibling and section + sibling)
-    return f'did you mean "{near}"?' if near else ""
+    return f"did you mean {near}?" if near else ""
 
 
 def accept(field: Field, value: object) -> Any:

@@ -100,7 +100,7 @@ def _ids_of(listed: Iterable[Any]) -> str:
 
 
 def _hint(known: str | None) -> str:
-    return f"did you mean {preview(known)}?" if known else "use a story's id, or remove it"
+    return f"did you mean {escaped(known[:64])}?" if known else "use a story's id, or remove it"
 
 
 def _circles(graph: dict[str, list[str]], named: Named) -> Iterable[Problem]:

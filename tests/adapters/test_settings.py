@@ -182,13 +182,13 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
 @pytest.mark.parametrize(
     ("text", "where", "what", "hint"),
     [
-        ("setup: x\nchekcs: []\n", ":2", '"chekcs" is not a setting', 'did you mean "checks"?'),
-        ("limits:\n  max_atempts: 3\n", ":2", '"limits.max_atempts"', 'did you mean "limits.max_attempts"?'),
-        ("tests: make test\n", ":1", '"tests"', 'did you mean "checks"?'),
-        ("model: opus\n", ":1", '"model"', 'did you mean "models.implementation"?'),
-        ("max_iterations: 3\n", ":1", '"max_iterations"', 'did you mean "limits.max_iterations"?'),
-        ("retry: {max_attempts: 3}\n", ":1", '"retry"', 'did you mean "limits.max_attempts"?'),
-        ("checks_network: true\n", ":1", '"checks_network"', 'did you mean "safety.checks_network"?'),
+        ("setup: x\nchekcs: []\n", ":2", '"chekcs" is not a setting', "did you mean checks?"),
+        ("limits:\n  max_atempts: 3\n", ":2", '"limits.max_atempts"', "did you mean limits.max_attempts?"),
+        ("tests: make test\n", ":1", '"tests"', "did you mean checks?"),
+        ("model: opus\n", ":1", '"model"', "did you mean models.implementation?"),
+        ("max_iterations: 3\n", ":1", '"max_iterations"', "did you mean limits.max_iterations?"),
+        ("retry: {max_attempts: 3}\n", ":1", '"retry"', "did you mean limits.max_attempts?"),
+        ("checks_network: true\n", ":1", '"checks_network"', "did you mean safety.checks_network?"),
         ("checks:\n- {name: a, run: b, command: c}\n", ":2", '"checks[0].command"', "known here: name, run, timeout_s"),
         ("checks:\n- {name: a, run: b, retry: 2}\n", ":2", '"checks[0].retry"', "known here: name, run, timeout_s"),
         ("zzz: 1\n", ":1", '"zzz"', "known here: project, stack, setup"),
@@ -196,7 +196,7 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             "checks:\n- {name: a, run: b, timeout: 3}\n",
             ":2",
             '"checks[0].timeout"',
-            'did you mean "checks[0].timeout_s"?',
+            "did you mean checks[0].timeout_s?",
         ),
         (
             "limits:\n  max_attempts: many\n",
@@ -275,10 +275,10 @@ def test_all_mistakes_of_a_place_are_listed_each_on_a_line_with_its_place_and_hi
     checks = "- {name: a, runn: b}\n- {name: a, run: ''}\n- {name: a, run: b, timeout_s: 0}\n"
     error = refused(tmp_path, f"limits:\n  max_atempts: 3\n  keep_attempts: many\ngit: 3\nchecks:\n{checks}")
     assert str(error).split("\n") == [
-        '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting (did you mean "limits.max_attempts"?)',
+        '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting (did you mean limits.max_attempts?)',
         '.ralphy/config.yaml:3: limits.keep_attempts is "many", must be a whole number, 1 or more',
         ".ralphy/config.yaml:4: git is 3, must be a mapping",
-        '.ralphy/config.yaml:6: "checks[0].runn" is not a setting (did you mean "checks[0].run"?)',
+        '.ralphy/config.yaml:6: "checks[0].runn" is not a setting (did you mean checks[0].run?)',
         ".ralphy/config.yaml:6: checks[0] has no run",
         '.ralphy/config.yaml:7: checks[1].run is "", must be a command on one line',
         ".ralphy/config.yaml:8: checks[2].timeout_s is 0, must be a number of seconds above 0, "

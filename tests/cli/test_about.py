@@ -35,7 +35,7 @@ def test_what_ralphy_says_of_itself(capfd: pytest.CaptureFixture[str]) -> None:
         assert f"_RALPHY_COMPLETE={shell}_complete" in capfd.readouterr().out
     assert main(["help", "stories"]) == 2
     said = capfd.readouterr().err
-    assert "no command 'stories'" in said and "did you mean 'story'?" in said
+    assert "no command 'stories'" in said and "did you mean story?" in said
 
 
 OFFERED = {

@@ -223,7 +223,15 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
         first, hint = err.splitlines()
         assert (typed, code, first) == (typed, 3, f"ralphy: there is no command {typed!r}")
         assert hint.startswith("  hint: ") and meant in hint
-    assert "hint: there are: show" in call("prompt", "story")[2]
+    assert call("prompt")[2] == (
+        "ralphy: STEP is missing\n  hint: one of clarify, spec, acceptance, story, split, qa, pr\n"
+    )
+    assert "'sotry' is not one of 'clarify', 'spec'" in call("prompt", "sotry")[2]
+    assert call("loop", "--max-itertions", "2")[2].endswith("hint: did you mean --max-iterations?\n")
+    first, hint = call("plan", "--until", "spec")[2].splitlines()
+    assert (first, hint) == (
+        'ralphy: --until is "spec", must be a time as HH:MM', "  hint: to end when its document exists: --to spec"
+    )  # fmt: skip
     for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
         first, hint = call("loop", option, value)[2].splitlines()
         assert value in first and f" {what}" in first and hint == "  hint: ralphy loop --help"
@@ -239,14 +247,14 @@ def test_a_number_out_of_its_range_is_refused_with_the_range_that_help_names_onc
     _, call = made()
     help_text = " ".join(call("loop", "--help")[1].split())
     for option, value, bounds in (
-        ("--max-cost", "0", "x>0"),
-        ("--jobs", "0", "1<=x<=64"),
-        ("--jobs", "65", "1<=x<=64"),
+        ("--max-cost", "0", "above 0"),
+        ("--jobs", "0", "from 1 to 64"),
+        ("--jobs", "65", "from 1 to 64"),
     ):
         code, _, err = call("loop", option, value)
         assert (code, f"'{option}'" in err, f"not in the range {bounds}" in err) == (3, True, True), err
         assert f"[{bounds}]" in help_text
-    assert "Agents that work at the same time. [1<=x<=64]" in help_text
+    assert "Agents that work at the same time. [from 1 to 64]" in help_text
 
 
 def test_an_empty_name_is_refused_and_not_taken_for_every_feature(made: Make) -> None:

@@ -51,7 +51,7 @@ def test_an_id_or_a_branch_that_git_does_not_take_is_refused() -> None:
 @pytest.mark.parametrize("written", ["us-001", " US-001"])
 def test_a_dependency_that_is_nearly_an_id_is_guessed(written: str) -> None:
     problem = the_problem(prd(story("US-001"), story("US-002", dependsOn=[written])))
-    assert problem.hint == 'did you mean "US-001"?'
+    assert problem.hint == "did you mean US-001?"
 
 
 def test_a_circle_is_named_in_the_order_of_the_needs() -> None:

@@ -28,7 +28,7 @@ _MOST_BYTES = 1024 * 1024
 @click.argument("prd", metavar="PRD.md", type=click.Path())
 @click.option("--name", metavar="FEATURE", help="Name of the feature; default: from the PRD's title.")
 @click.option("--granularity", type=_SIZES, help="Size of the stories; default: the setting stories.granularity.")
-@click.option("--max-cost", type=Amount(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
+@click.option("--max-cost", type=Amount(), metavar="USD", help="Maximum cost in USD.")
 @click.option("--ralph-sh/--no-ralph-sh", "with_script", default=None,
               help="Also write ralph.sh and prompt.md; default: where there is no .ralphy/config.yaml.")  # fmt: skip
 @click.option("--dry-run", "-n", is_flag=True, help="Show what would be done; change nothing.")

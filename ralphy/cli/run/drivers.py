@@ -20,6 +20,7 @@ from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan, tell_plan
 from ralphy.cli.run.runner import Runner, open_features
 from ralphy.cli.session.start import start_in_session
+from ralphy.config.fields import UnfitError, accept, all_fields, short
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import Feature, ignored, misnamed
 from ralphy.engine.reactor import Patience, watch_all
@@ -35,13 +36,22 @@ _STEPS = click.Choice(gates())
 _LEVELS = click.Choice(["minimal", "moderate", "strict"])
 
 
+def _time(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Refuse what the setting limits.until does not take."""
+    try:
+        return text and str(accept(all_fields()["limits.until"], text))
+    except UnfitError:
+        hint = f"to end when its document exists: --to {text}" if text in gates() else "such as --until 07:00"
+        raise InvalidInput(f"--until is {short(text)}, must be a time as HH:MM", hint=hint) from None
+
+
 def limit_options(command: Any) -> Any:
     """Add the limits of a run."""
     options = (
         click.option("--max-iterations", type=WholeNumber(1), metavar="N", help="Maximum agent runs."),
         click.option("--max-attempts", type=WholeNumber(1), metavar="N", help="Maximum attempts per story."),
-        click.option("--max-cost", type=Amount(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
-        click.option("--until", metavar="HH:MM", help="Start no run after this time."),
+        click.option("--max-cost", type=Amount(), metavar="USD", help="Maximum cost in USD."),
+        click.option("--until", callback=_time, metavar="HH:MM", help="Start no run after this time."),
         click.option("--overnight", is_flag=True, help="Same as --until 07:00."),
         click.option("--jobs", type=WholeNumber(1, 64), metavar="N", help="Agents that work at the same time."),
         click.option("--calls", type=WholeNumber(1), metavar="N", help="Maximum agent runs per hour."),

@@ -17,7 +17,7 @@ from ralphy.pipeline.story_changes import find_story
 _STEPS = click.Choice([step.name for step in steps()])
 
 
-@click.group("prompt", cls=Group, otherwise="show")
+@click.group("prompt", cls=Group, otherwise="show", takes_words=True)
 def prompt() -> None:
     """STEP is clarify, spec, acceptance, story, split, qa or pr."""
 

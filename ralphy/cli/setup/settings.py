@@ -21,10 +21,11 @@ from ralphy.config.load import Settings, load, read_environment, user_file
 from ralphy.config.strict_yaml import MAX_BYTES, parse
 from ralphy.config.trust import record_trust
 from ralphy.config.values import Config
-from ralphy.errors import InvalidInput
+from ralphy.errors import InvalidInput, NotFound
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_input
 from ralphy.scaffold.writer import refuse_links
+from ralphy.text.nearest import nearest
 
 
 @click.group("config", cls=Group, otherwise="show")
@@ -50,6 +51,8 @@ def show(call: Invocation, word: str | None, origin: bool) -> int:
     """
     named_ones = [name for name in all_fields() if f"{name}.".startswith(f"{word}.")]
     feature = word if word and (not named_ones or call.is_feature(word)) else None
+    if feature and not call.is_feature(feature) and (near := nearest(feature, _sections_and_settings())):
+        raise NotFound(f"{feature!r} is neither a feature nor a setting", hint=f"did you mean {near}?")
     settings = _in_force(call, feature)
     values = _values(settings.config)
     if feature != word:
@@ -61,6 +64,10 @@ def show(call: Invocation, word: str | None, origin: bool) -> int:
         lines = [f"{line:<{wide}}  {settings.sources[name]}" for name, line in zip(values, lines, strict=True)]
     rows = [{"name": name, "value": value, "origin": settings.sources[name]} for name, value in values.items()]
     return call.output.answer("config", "\n".join(lines), feature=feature, settings=_plain(rows))
+
+
+def _sections_and_settings() -> list[str]:
+    return [*dict.fromkeys(name.partition(".")[0] for name in all_fields()), *all_fields()]
 
 
 def _in_force(call: Invocation, feature: str | None) -> Settings:
