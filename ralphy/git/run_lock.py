@@ -17,6 +17,7 @@ from ralphy.errors import Conflict
 from ralphy.files.file_lock import try_lock
 
 _TRIES = 4  # `holder` has the lock for microseconds
+_TRIES_OF_A_RUN = 600  # 3 s: a command that changes a feature has it for a moment
 
 # The purposes of a Ralphy that works on every feature in turn.
 EVERY_FEATURE = ("watch", "loop")
@@ -25,6 +26,11 @@ EVERY_FEATURE = ("watch", "loop")
 def covers(purpose: object, feature: str) -> bool:
     """Does a Ralphy that has the lock for this purpose work on the feature?"""
     return purpose in (*EVERY_FEATURE, purpose_of(feature))
+
+
+def is_run(purpose: object) -> bool:
+    """Is it the purpose of a Ralphy that runs agents, and of no single command?"""
+    return purpose in EVERY_FEATURE or str(purpose).startswith(purpose_of(""))
 
 
 def purpose_of(feature: str) -> str:
@@ -50,10 +56,10 @@ class Lock:
         self._descriptor = -1
 
     def __enter__(self) -> Lock:
-        """Take the lock; raises LockBusy if there is a holder."""
+        """Take the lock; raises LockBusy if there is a holder. A run waits some seconds for a command."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not try_lock(descriptor, _TRIES):
+        if not (try_lock(descriptor, _TRIES) or (self._waits() and try_lock(descriptor, _TRIES_OF_A_RUN))):
             os.close(descriptor)
             raise LockBusy(holder(self._path))
         note = {
@@ -67,6 +73,9 @@ class Lock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, orjson.dumps(note), 0)
         return self
+
+    def _waits(self) -> bool:
+        return is_run(self._purpose) and not is_run(holder(self._path).get("purpose"))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         with suppress(OSError):

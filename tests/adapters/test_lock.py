@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ralphy.git.run_lock import Lock, holder
+from ralphy.git.run_lock import Lock, LockBusy, holder
 
 
 @pytest.fixture
@@ -39,3 +39,14 @@ def test_somebody_who_only_looks_is_waited_out(path: Path, monkeypatch: pytest.M
     with Lock(path, "y"):
         assert holder(path)["purpose"] == "y"
     os.close(looking)
+
+
+def test_a_run_waits_for_a_command_and_not_for_another_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = Lock(path, "redo spec").__enter__()
+    naps = iter(range(20))
+    monkeypatch.setattr(time, "sleep", lambda _: command.__exit__(None, None, None) if next(naps) == 9 else None)
+    with Lock(path, "loop"):
+        assert (holder(path)["purpose"], next(naps)) == ("loop", 10)
+        with pytest.raises(LockBusy), Lock(path, "feature login"):
+            pass
+    assert next(naps) == 10 + 4
