@@ -60,7 +60,7 @@ def _detected(tree: ProjectFiles, prefer: str = "", outer_manager: str = "") -> 
     """The stack of one folder; `outer_manager` is the package manager of the repository around it."""
     candidates = [candidate for row in LANGUAGES if (candidate := _candidate(tree, row, prefer, outer_manager))]
     candidates.sort(key=lambda candidate: candidate.strength, reverse=True)
-    first = candidates[0].report if candidates else StackReport("", None, None, (), (_nothing_known(),))
+    first = candidates[0].report if candidates else StackReport("", None, None, (), _nothing_known(tree))
     others = tuple(f"also here: {other.report.language} ({other.found_by})" for other in candidates[1:])
     return _with_targets(tree, replace(first, evidence=first.evidence + others))
 
@@ -236,7 +236,7 @@ def _with_targets(tree: ProjectFiles, report: StackReport) -> StackReport:
     return replace(report, checks=tuple(in_order), evidence=report.evidence + evidence)
 
 
-def _targets(tree: ProjectFiles, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _targets(tree: ProjectFiles, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(command, evidence) of each declared target, in the order of the runners."""
     for files, declares, run in TASK_RUNNERS:
         file = next((name for name in files if tree.has(name)), "")
@@ -245,7 +245,11 @@ def _targets(tree: ProjectFiles, names: tuple[str, ...]) -> Iterator[tuple[str, 
                 yield run.format(target=name), f"{file} has a target {name}"
 
 
-def _nothing_known() -> str:
+def _nothing_known(tree: ProjectFiles) -> tuple[str, ...]:
+    """What was looked for, and that a task runner's file is here, but without tests."""
     markers = dict.fromkeys(row.markers[0] for row in LANGUAGES if row.markers)
-    runners = (files[-1] if files[-1][0] != "." else files[0] for files, _, _ in TASK_RUNNERS)
-    return f"no known project; looked for {', '.join((*markers, *runners))}"
+    here = [name for files, _, _ in TASK_RUNNERS for name in files if tree.has(name)]
+    runners = (files[-1] if files[-1][0] != "." else files[0] for files, _, _ in TASK_RUNNERS if not {*files} & {*here})
+    has_tests = any(_targets(tree, dict(TARGETS)["test"]))
+    untested = () if has_tests else (f"{name} has no target test or check" for name in here)
+    return (f"no known project; looked for {', '.join((*markers, *runners))}", *untested)

@@ -186,6 +186,10 @@ def test_nothing_known_gives_no_checks_and_says_what_was_looked_for(tmp_path: Pa
     assert (report.language, report.framework, report.package_manager, report.checks) == ("", None, None, ())
     assert "pyproject.toml, package.json, go.mod, Cargo.toml" in report.evidence[0]
     assert "Makefile" in report.evidence[0]
+    for rule, last in (("test", "test: make test (Makefile has a target test)"),
+                       ("all", "Makefile has no target test or check")):  # fmt: skip
+        evidence = detect(repo(tmp_path, {"Makefile": f"{rule}:\n\ttrue\n"})).evidence
+        assert (evidence[-1], "Makefile" in evidence[0]) == (last, False)
 
 
 # Python
