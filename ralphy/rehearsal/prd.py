@@ -18,7 +18,7 @@ FENCED = r"(?ms)^\s*```.*?^\s*```"
 STORY_ID = r"US-\d+\s*[:.–—-]*\s*"
 MARKUP = r"[*_`#]|\[([^\]]*)\]\([^)]*\)"
 LEFT_OUT = r"(?i)non.?goal|out of scope|hors|risk|risque|reference|glossar|metric|question"
-GENERAL = r"(?i)objecti|context|background|overview|introduc|requirement|exigence|stories"
+GENERAL = r"(?i)objecti|^scope|context|background|overview|introduc|requirement|exigence|stories"
 FIELDS = ("id", "title", "description", "kind", "acceptanceCriteria", "priority", "dependsOn", "testing")
 
 
@@ -47,7 +47,7 @@ def _stories(context: Context) -> list[dict[str, Any]]:
 def new_stories(prd: str, context: Context) -> list[dict[str, Any]]:
     """Two to five stories; the last one depends on the first, to show an order."""
     name = title(prd, context)
-    wishes = (_wishes(prd) or [f"First slice of {name}"])[:MOST]
+    wishes = (_wishes(prd) or [name])[:MOST]
     wishes += [f"Rehearse {name} ({number})" for number in range(len(wishes) + 1, FEWEST + 1)]
     stories = [_new_story(number, wish) for number, wish in enumerate(wishes, start=1)]
     stories[-1]["dependsOn"] = ["US-001"]

@@ -11,6 +11,7 @@ import pytest
 
 from ralphy.rehearsal.context import Context
 from ralphy.rehearsal.default import usual_turn
+from ralphy.scaffold.writer import prd_text
 from tests.conftest import RunGit
 from tests.rehearsal.conftest import Rehearse
 
@@ -84,9 +85,13 @@ def test_stories_that_exist_keep_their_ids(rehearse: Rehearse, folder: Path) -> 
 @pytest.mark.parametrize(
     ("prd", "titles"),
     [
-        ("", ["First slice of login", "Rehearse login (2)"]),
+        ("", ["login", "Rehearse login (2)"]),
         (f"- {'word ' * 20}\n- {'x' * 90}\n", [("word " * 14).strip(), "x" * 72]),
-        ("# Just a title\n\nText.", ["First slice of Just a title", "Rehearse Just a title (2)"]),
+        ("# Just a title\n\nText.", ["Just a title", "Rehearse Just a title (2)"]),
+        (
+            prd_text("Add a note to each receipt"),
+            ["Add a note to each receipt", "Rehearse Add a note to each receipt (2)"],
+        ),
         ("# T\n\n- only one", ["only one", "Rehearse T (2)"]),
         ("# T\n\n## Search\n\n## Filter\n\n## Risks", ["Search", "Filter"]),
         ("1. one\n2. two\n3. three\n4. four\n5. five\n6. six\n", ["one", "two", "three", "four", "five"]),
