@@ -74,12 +74,13 @@ class Invocation:
             self._repository = discover(self.directory)
         return self._repository
 
-    def settings(self, feature: Feature | None = None) -> Settings:
-        """Configuration of all levels; its warnings are printed once."""
+    def settings(self, feature: Feature | None = None, *, runs_checks: bool = True) -> Settings:
+        """Configuration of all levels; its warnings are printed once, those about checks only where these matter."""
         folder = feature.folder if feature else None
         settings = load(self.repository().root, folder, env=os.environ, flags=self.flags)
         for warning in settings.warnings:
-            self.warn(warning)
+            if runs_checks or warning not in settings.about_checks:
+                self.warn(warning)
         if self._settings_branch is None and (branch := self._branch_with_settings(settings.config)):
             self.output.note(
                 f"warning: the project's settings are on branch {branch}, not in this checkout: using defaults"

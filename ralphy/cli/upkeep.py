@@ -33,7 +33,7 @@ def gc(call: Invocation, dry_run: bool) -> int:
     repository to be idle.
     """
     repository = call.repository()
-    config = call.settings().config
+    config = call.settings(runs_checks=False).config
     with closing(Checkout.of(repository)) as checkout, closing(housekeeping.pool_of(checkout, config)) as pool:
         stale = housekeeping.look(checkout, config, pool, time.time())
         files = {kind: [*map(str, paths)] for kind, paths in stale.files.items()}
@@ -66,7 +66,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
     if removed and is_all:
         raise InvalidInput("use one of --rm and --all", hint="--all deletes every unused lane")
     repository = call.repository()
-    folder = lanes_folder(repository, call.settings().config.lanes, os.environ)
+    folder = lanes_folder(repository, call.settings(runs_checks=False).config.lanes, os.environ)
     pool = Pool(repository, folder, None, "moderate")
     try:
         all_lanes = pool.listed()
@@ -102,7 +102,8 @@ def _listing(left: Sequence[LaneFacts], gone: set[str], freed: int, now: float, 
 
 def _row(lane: LaneFacts, now: float) -> str:
     """What a lane is used for, how large it is, why it is kept, and who uses it now."""
-    work, since = f"{lane.feature}/{lane.story}".rstrip("/"), span(now - lane.since)
-    use = "shared by all lanes" if lane.name == "caches" else f"{work} for {since}" if work else f"no story for {since}"
+    work = f"{lane.feature}/{lane.story}".rstrip("/")
+    laid_out = f"laid out {span(now - lane.since)} ago" + (f" for {work}" if work else "")
+    use = "shared by all lanes" if lane.name == CACHES else laid_out
     parts = [use, f"{lane.bytes / _MB:,.0f} MB", *([f"kept: {lane.kept}"] if lane.kept else [])]
     return ", ".join([*parts, f"in use by pid {lane.pid}" if lane.pid else "free"])

@@ -37,7 +37,8 @@ class Settings:
     """`sources` says for every dotted name where its value came from: "default", "path:line", a variable …
 
     `loosening` are the settings of the repository's file that guard less than the defaults. Those in `untrusted`
-    (name -> place, name and value) came from elsewhere and have no effect until a person accepts them.
+    (name -> place, name and value) came from elsewhere and have no effect until a person accepts them. `about_checks`
+    are those of the warnings that matter only where checks run.
     """
 
     config: Config
@@ -45,6 +46,7 @@ class Settings:
     sources: Mapping[str, str]
     loosening: Mapping[str, object] = field(default_factory=dict)
     untrusted: Mapping[str, str] = field(default_factory=dict)
+    about_checks: tuple[str, ...] = ()
 
 
 def load(
@@ -81,9 +83,11 @@ def load(
         if merged[name].source == "default":
             merged[name] = Value(own, merged["agent.preset"].source)
     config = _build(merged)
-    warnings += _warnings_about(config)
+    about_checks = tuple(_warnings_about_checks(config))
+    warnings += about_checks
     sources = {name: setting.source for name, setting in merged.items()}
-    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted)
+    return Settings(config, tuple(dict.fromkeys(warnings)), MappingProxyType(sources), loosening, untrusted,
+                    about_checks)  # fmt: skip
 
 
 def _merge_project(merged: dict[str, Value], layer: Layer, untrusted: Mapping[str, str]) -> Iterable[str]:
@@ -222,7 +226,7 @@ def _part(default: object, name: str, merged: Mapping[str, Value]) -> Any:
     return section(**{inner.name: merged[f"{name}.{inner.name}"].value for inner in fields(default)})
 
 
-def _warnings_about(config: Config) -> Iterable[str]:
+def _warnings_about_checks(config: Config) -> Iterable[str]:
     """Warnings about values that are allowed but seldom meant."""
     if config.checks == ():
         yield "checks is empty: nothing verifies a story"

@@ -220,6 +220,7 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             "",
         ),
         ("gates: {spec: true}", ":1", 'gates.spec is true, must be "human" or "auto"', ""),
+        ("safety: {network: ['pypi.org:99999']}", ":1", "must be a list of hosts such as pypi.org:443", ""),
         ("safety: {level: paranoid}", ":1", 'must be "minimal", "moderate" or "strict"', ""),
         ("git: {commit: merge}", ":1", 'must be "squash": a story is one commit, so that one revert reopens it', ""),
         ("agent: {preset: codex}", ":1", 'must be "claude" or "rehearsal"', ""),
@@ -363,7 +364,7 @@ def test_a_word_that_only_a_shell_knows_is_doubted_and_an_empty_list_of_checks_s
         assert (command, found.warnings) == (command, (said,) if word else ())
     found = loaded(tmp_path, "checks: []\n")
     assert found.config.checks == ()
-    assert found.warnings == ("checks is empty: nothing verifies a story",)
+    assert found.warnings == found.about_checks == ("checks is empty: nothing verifies a story",)
 
 
 # What is made of it

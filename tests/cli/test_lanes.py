@@ -31,12 +31,14 @@ def pool(git_repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     made.close()
 
 
-def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call) -> None:
-    code, out, _ = call("lanes")
-    assert code == 0
+def test_lanes_are_listed_with_what_they_are_used_for(pool: Pool, call: Call, git_repo: Path) -> None:
+    (git_repo / ".ralphy").mkdir()
+    (git_repo / ".ralphy" / "config.yaml").write_text("checks: [{name: test, run: cd web}]\n", encoding="utf-8")
+    code, out, err = call("lanes")
+    assert (code, err) == (0, "")
     first, clean = out.splitlines()
-    assert first == "1        login/US-003 for 2 h, 3 MB, kept: the story failed, free"
-    assert clean.startswith("clean-1  no story for ")
+    assert first == "1        laid out 2 h ago for login/US-003, 3 MB, kept: the story failed, free"
+    assert clean.startswith("clean-1  laid out ")
     code, value = call.json("lanes")
     assert (code, value["schema"], value["folder"], value["freed_bytes"]) == (0, "ralphy/lanes@1", str(pool.folder), 0)
     facts = {key: value["lanes"][0][key] for key in ("name", "feature", "story", "kept", "pid")}

@@ -106,7 +106,7 @@ def notify(call: Invocation, tests: bool) -> int:
     """The settings `notify` say who, what and when. A receiver that fails ends --test with 5. Where none is set, it
     says how to set one.
     """
-    loaded = call.settings()
+    loaded = call.settings(runs_checks=False)
     settings = loaded.config.notify
     receivers = _receivers(call, call.repository(), settings)
     if not receivers:
