@@ -61,16 +61,20 @@ def parts_in_words(evidence: object, most: int = _MOST_PRINTED) -> str:
     """`2 of 34 changes untested: src/pay.py:40-52, src/pay.py:60; 3 not tried`, `no untested changes (34 tried)`; "" if
     nothing is known of them."""
     parts = _parts_in(evidence)
-    number, proved, left = (count_of(parts.get(name)) for name in ("of", "proved", "left"))
+    number, left = count_of(parts.get("of")), count_of(parts.get("left"))
     if not number:
         return ""
     places = _places(parts, most)
-    if proved == number:
-        return f"no untested changes ({number} tried)"
-    if proved + left == number:
-        return f"{left} of {number} changes not tried"
-    untested = f"{number - proved - left} of {number} changes untested"
-    return untested + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
+    if untested := untested_changes(parts):
+        return untested + (f": {places}" if places else "") + (f"; {left} not tried" if left else "")
+    return f"{left} of {number} changes not tried" if left else f"no untested changes ({number} tried)"
+
+
+def untested_changes(parts: Mapping[str, Any]) -> str:
+    """`2 of 34 changes untested`; "" if none is."""
+    number, proved, left = (count_of(parts.get(name)) for name in ("of", "proved", "left"))
+    untested = number - proved - left
+    return f"{untested} of {number} changes untested" if untested else ""
 
 
 def _results(prd: Prd, known: Mapping[str, Document]) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ralphy.cli.status.moments import moment, seconds_of
+from ralphy.pipeline.parts import untested_changes
 from ralphy.pipeline.verification import runs_in_words
 from ralphy.text.counted import counted
 from ralphy.text.durations import span
@@ -70,10 +71,8 @@ def local_moment(iso: str) -> str:
 
 def doubts_of(row: Mapping[str, Any]) -> tuple[list[str], str]:
     """(what is not proved of a story, how many flags it has), in a few words each."""
-    parts = row.get("parts") or {"proved": 0, "of": 0, "left": 0}
-    untested = parts["of"] - parts["proved"] - parts["left"]
-    doubts = ["unverified"] if row.get("verified") is False else []
-    doubts += [f"{untested} of {parts['of']} changes untested"] if untested else []
+    unverified = "unverified" if row.get("verified") is False else ""
+    doubts = [*filter(None, (unverified, untested_changes(row.get("parts") or {})))]
     return doubts, f"{row['warnings']} flagged" if row.get("warnings") else ""
 
 
