@@ -152,7 +152,7 @@ def _reset_all(prd: Prd, _: str, __: StoryChange) -> Changed:
     stuck = [story for story in prd.stories if story.status in (Status.FAILED, Status.BLOCKED)]
     for story in stuck:
         prd = _not_started(prd.with_story(story.id, **reopened(story)), story.id)
-    message = "failed and blocked stories are pending again" if stuck else "attempt counts are reset"
+    message = "failed and blocked stories are pending again" if stuck else "attempt counts start from 0 again"
     return Changed(prd, "", "reset", "failed stories are tried again", message, {}, tuple(story.id for story in stuck))
 
 

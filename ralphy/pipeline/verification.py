@@ -58,15 +58,16 @@ def changed_lines(evidence: Mapping[str, Any]) -> str:
 def verified_by(evidence: Mapping[str, Any]) -> str:
     """Whether each check passed, and how many tests there were; or that there was nothing."""
     checks: Sequence[Mapping[str, Any]] = evidence.get("checks") or ()
-    summary = ", ".join(map(_outcome, checks))
+    summary = ", ".join(map(outcome_of, checks))
     if evidence and not was_verified(evidence):
         summary = f"unverified: no tests ran ({summary})" if summary else "unverified: no checks ran"
     return ", ".join(part for part in (summary, number_of_tests(evidence)) if part)
 
 
-def _outcome(check: Mapping[str, Any]) -> str:
+def outcome_of(check: Mapping[str, Any]) -> str:
+    """`test passed`, `test exit 1`, or `test failed` where it was stopped or could not start."""
     code = check.get("exit")
-    return f"{check.get('name')} passed" if code == 0 else f"{check.get('name')} exit {code}"
+    return f"{check.get('name')} {'passed' if code == 0 else 'failed' if code is None else f'exit {code}'}"
 
 
 def runs_in_words(runs: Mapping[str, Any]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from ralphy.cli.run.sentences import sentences
-from ralphy.pipeline.events import EVENTS, Event
+from ralphy.cli.run.sentences import ending, sentences
+from ralphy.pipeline.events import EVENTS, Event, Landed, RunEnded
 from ralphy.resources import schema
+from ralphy.text.tone import BAD, GOOD, WAITING
 from tests.cli.conftest import Make
 from tests.cli.event_schema import event_schema
 from tests.engine.building import breaks, reports, story, works
@@ -31,6 +33,20 @@ def test_the_published_schema_is_that_of_the_classes() -> None:
 def test_every_event_class_is_in_the_stream_and_has_its_words() -> None:
     assert {event.__name__ for event in Event.__subclasses__()} == {event.__name__ for event in EVENTS}
     assert [event for event in EVENTS if sentences.dispatch(event) is sentences.dispatch(Event)] == []
+
+
+def test_a_flag_a_question_and_a_red_check_are_told_by_words_that_fit() -> None:
+    landed = Landed(story="US-001", title="Log in", commit="abc", run="r", attempt=1, cost_usd=0.0, verified=True)
+    asks = RunEnded(feature="login", story="US-001", run="r", step="story", attempt=2, outcome="needs_input",
+                    detail="the agent asks: which?", checks=({"name": "test", "exit": 1, "seconds": 2.0},))  # fmt: skip
+    for event, line, tone in (
+        (landed, "verified and committed US-001: abc Log in", GOOD),
+        (replace(landed, flagged=("unproved: x",)), "committed US-001 with 1 flag: abc Log in", WAITING),
+        (asks, "US-001 attempt 2 needs an answer: the agent asks: which?", WAITING),
+        (replace(asks, outcome="rejected"), "US-001 attempt 2 rejected: the agent asks: which?", BAD),
+    ):
+        assert next(sentences(event)) == (line, tone)
+    assert ", test exit 1 (2 s): " in ending(asks)
 
 
 def lines_of(out: str) -> list[dict[str, Any]]:

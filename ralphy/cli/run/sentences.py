@@ -10,6 +10,8 @@ from ralphy.cli.status.moments import moment, second
 from ralphy.errors import ExitCode
 from ralphy.pipeline import events as e
 from ralphy.pipeline.steps.names import STORY
+from ralphy.pipeline.verification import outcome_of
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.tone import BAD, GOOD, WAITING
 
@@ -20,7 +22,7 @@ _ON = {
     "red_first": " on the code of before with the story's tests",
     "part": " without one of the story's changes",
 }
-_QUIET = ("OpenGate", "SetAside", "Approve")
+_QUIET = ("OpenGate", "SetAside", "Approve", "Stop")
 
 
 @singledispatch
@@ -105,7 +107,11 @@ def _(event: e.RunEnded) -> Words:
             yield event.detail if is_word else f"the {event.step} step did not succeed: {event.detail}", ""
     elif outcome.costs_an_attempt and not event.landed:
         diff_hint = f" (kept: ralphy attempts diff {event.feature}/{event.story} {event.kept})" if event.kept else ""
-        yield f"{event.story} attempt {event.attempt} rejected: {event.detail}{diff_hint}", BAD
+        attempt = f"{event.story} attempt {event.attempt}"
+        if outcome is Outcome.NEEDS_INPUT:
+            yield f"{attempt} needs an answer: {event.detail}{diff_hint}", WAITING
+        else:
+            yield f"{attempt} rejected: {event.detail}{diff_hint}", BAD
 
 
 @sentences.register
@@ -119,8 +125,13 @@ def _(event: e.CheckRan) -> Words:
 
 @sentences.register
 def _(event: e.Landed) -> Words:
-    headline = f"verified and committed {event.story}" if event.verified else f"landed {event.story} unverified"
-    yield f"{headline}: {event.commit[:10]} {event.title}", GOOD if event.verified else WAITING
+    if not event.verified:
+        headline = f"landed {event.story} unverified"
+    elif event.flagged:
+        headline = f"committed {event.story} with {counted(len(event.flagged), 'flag')}"
+    else:
+        headline = f"verified and committed {event.story}"
+    yield f"{headline}: {event.commit[:10]} {event.title}", GOOD if event.verified and not event.flagged else WAITING
     for warning in event.flagged:
         yield f"  flagged: {warning}", WAITING
 
@@ -162,8 +173,7 @@ def ending(run: e.RunEnded) -> str:
     took = f" after {span(run.seconds)}" if run.seconds else ""  # unknown for a run that was cut off
     parts = [f"{run.outcome} at {second(run.at)}{took}", f"${run.cost_usd:.2f}"]
     for check in run.checks:
-        passed = "passed" if check.get("exit") == 0 else "failed"
-        parts.append(f"{check.get('name')} {passed} ({span(float(check.get('seconds') or 0.0))})")
+        parts.append(f"{outcome_of(check)} ({span(float(check.get('seconds') or 0.0))})")
     why = " ".join(run.detail.split())[:200]
     return ", ".join(parts) + (f": {why}" if why else "")
 
