@@ -46,6 +46,9 @@ _ASIDE = re.compile(
 )
 
 
+_UNKNOWN = "whether the checks look at the code is not known"
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeVerdict:
     """`problem` can stop the run before any money is spent, `hint` is what to do; `notes` are only printed."""
@@ -66,10 +69,12 @@ def probed(
     `excluded` are folders of documents (the features').
     """
     if not green:
-        return ProbeVerdict(notes=("probe skipped: no check passes on the code as it is",))
+        return ProbeVerdict(notes=(f"probe skipped: no check passes on the code as it is; {_UNKNOWN}",))
     spoils = spoiled_files([path for path, _ in _files(objects, tree)], commands.values(), excluded)
     if not spoils:
-        return ProbeVerdict(notes=("probe skipped: no source of a known language",))
+        return ProbeVerdict(
+            notes=(f"probe skipped: there is no source file in a language that Ralphy knows; {_UNKNOWN}",)
+        )
     still = set(run(spoiled_tree(objects, tree, spoils)))
     return judged(green, [name for name in green if name in still], commands, is_mounted=is_mounted)
 

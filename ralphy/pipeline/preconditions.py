@@ -25,6 +25,7 @@ _SOON_S = 6 * _HOUR_S
 AFTER_RESET_S = 2.0  # a provider's clock and this one differ a little
 _LOOK_S = 5.0
 _CLEARLY_MORE = 1.25
+_HOOK = "pre-commit"
 _INSTALL = "In a new clone, install the dependencies first."
 _LEAST_MB = 1.0  # what clearing up after a full disk takes
 MOST_SHORT_S = 8 * _HOUR_S
@@ -48,7 +49,7 @@ def baseline(s: Snapshot) -> d.Decision | None:
     if not is_red(s):
         return None
     if s.baseline.unnamed:
-        why = f"{_INSTALL} {_why_not_known(s.baseline.unnamed)}"
+        why = _why_not_known(s.baseline.unnamed)
         return d.Halt(f"the checks are red before any work: {red_tests(s)}. {why}", ExitCode.CONFLICT)
     if s.session.accepts_red and s.baseline.red:
         return d.AcceptRed(f"these failing tests are accepted as known: {red_tests(s)}")
@@ -59,9 +60,11 @@ def baseline(s: Snapshot) -> d.Decision | None:
 
 def _why_not_known(unnamed: tuple[str, ...]) -> str:
     """Why --accept-red has no say about these checks, and what to do instead."""
-    hook = ", the hook out with git.hooks: skip," if "pre-commit" in unnamed else ""
-    return (f"{', '.join(unnamed[:5])} failed without naming a test, so --accept-red has nothing to accept: fix it, or "
-            f"take it out of `checks`{hook} until it is green")  # fmt: skip
+    why = f"{', '.join(unnamed[:5])} failed without naming a test, so --accept-red has nothing to accept: fix it, or"
+    if unnamed == (_HOOK,):
+        return f"{why} turn the hook off with git.hooks: skip"
+    hook = ", the hook out with git.hooks: skip," if _HOOK in unnamed else ""
+    return f"{_INSTALL} {why} take it out of `checks`{hook} until it is green"
 
 
 def is_red(s: Snapshot) -> bool:

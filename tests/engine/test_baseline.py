@@ -93,7 +93,8 @@ def test_neither_a_check_nor_a_hook_that_names_no_failing_test_is_accepted_as_kn
     program(project.repo / ".git" / "hooks" / "pre-commit", "exit 1")
     ended = project.loop(accepts_red=True)
     assert (ended.code, ended.runs) == (ExitCode.CONFLICT, [])
-    assert "git.hooks: skip" in ended.rest.reason
+    assert "fix it, or turn the hook off with git.hooks: skip" in ended.rest.reason
+    assert "install the dependencies" not in ended.rest.reason
 
 
 @pytest.mark.fault("A3")

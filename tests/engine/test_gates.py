@@ -101,7 +101,7 @@ def test_a_marker_of_a_person_before_the_gate_or_of_an_agent_is_no_approval(tmp_
     ended = project.loop()
 
     assert (ended.code, ended.runs) == (ExitCode.WAITING, ["spec"])
-    assert "APPROVED: made before there was anything to read, set aside" in ended.text
+    assert "APPROVED: set aside, as it was made before this run" in ended.text
     assert "put back" not in ended.text
     kept = project.set_aside()  # two of one second stand in one folder, the second with a number before its name
     assert [name.rpartition("-")[2] for name in kept] == ["APPROVED"] * 2

@@ -224,7 +224,7 @@ def _tell_of_rehearsals(w: Workspace) -> None:
 def _set_early_aside(w: Workspace) -> None:
     """A marker that was there already is not a statement about what this run will make; nor is it the agent's doing."""
     if early := set_markers_aside(w):
-        w.say(f"{', '.join(early)}: made before there was anything to read, set aside; make it again when a gate waits")
+        w.say(f"{', '.join(early)}: set aside, as it was made before this run; make it again when a gate waits")
 
 
 def _why_free(w: Workspace, run: Run, result: AgentResult, claim: Claim) -> str:
