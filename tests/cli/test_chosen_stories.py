@@ -60,7 +60,10 @@ def test_a_run_for_some_stories_does_these_and_ends(made: Make) -> None:
     code, out, err = call("loop", "login", "--story", "US-003")
     assert code == 0 and "completed: US-003" in err, out
     assert project.landed() == ["login/US-003"]
-    assert call("start", "--story", "US-009")[0] == ExitCode.NOT_FOUND
+    code, _, err = call("start", "--story", "US-009")
+    assert (code, err.splitlines()) == (
+        ExitCode.NOT_FOUND, ["ralphy: login has no story 'US-009'", "  hint: ralphy story list login"]
+    )  # fmt: skip
     assert call("loop", "--story", "US-004", "--max-attempts", "1")[0] == ExitCode.STORIES_OPEN
     assert project.story("US-004")["execution"]["attempts"] == 1
     assert call("loop", "--story", "us-001..us-002")[0] == 0

@@ -121,7 +121,7 @@ def test_a_finished_feature_says_that_its_base_has_gone_ahead_and_a_merged_one_p
     code, _, err = call("redo", "qa", "login")
     assert (code, "login is merged into main and closed" in err) == (4, True), err
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
-    assert call("redo", "US-001", "login")[0] == 0
+    assert call("redo", "login", "US-001")[0] == 0
 
 
 def test_a_kept_attempt_whose_commit_is_gone_stops_nobody(made: Make) -> None:

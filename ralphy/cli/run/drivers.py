@@ -24,12 +24,16 @@ from ralphy.config.fields import UnfitError, accept, all_fields, short
 from ralphy.config.values import Config
 from ralphy.documents.feature_folder import Feature, ignored, misnamed
 from ralphy.engine.reactor import Patience, watch_all
+from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode, InvalidInput, NotFound
+from ralphy.pipeline.chosen import chosen as chosen_stories
 from ralphy.pipeline.chosen import words_of
+from ralphy.pipeline.life import Life
 from ralphy.pipeline.model import Session
 from ralphy.pipeline.steps.table import gates
+from ralphy.pipeline.story_changes import find_story
 from ralphy.scaffold.writer import new_feature, prd_text, require_name, slug
 
 _STEPS = click.Choice(gates())
@@ -224,8 +228,12 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
 
 
 def _opened(call: Invocation, checkout: Checkout, feature: Feature, session: Session) -> Workspace:
-    """The feature opened for a session that begins now."""
+    """The feature opened for a session that begins now. Raises NotFound for a chosen story that it does not have."""
     w = call.open(checkout, feature)
+    if session.only:
+        prd = snapshot_at(w, call.find_feature(feature.name), review=False).prd
+        for word in chosen_stories(prd, session.only)[1] if prd.stories else ():
+            find_story(prd, word, feature.name)
     w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
     return w
 
@@ -241,8 +249,9 @@ def _require_fit_for_all(chosen: list[Feature], session: Session, limits: dict[s
 
 def _nothing_open(call: Invocation) -> str:
     """The message where every feature is finished; "" where there is no feature."""
-    features = call.features()
-    summary = ", ".join(f"{location.feature.name} is {location.life.value}" for location in features[:10])
+    ended = [(one.feature.name, "finished" if one.life is Life.PUBLISHED else one.life.value)
+             for one in call.features()[:10]]  # fmt: skip
+    summary = ", ".join(f"{name} is {life}" for name, life in ended)
     return f"nothing to do: {summary}" if summary else ""
 
 

@@ -128,7 +128,7 @@ class Narrator:
         """Print the end of a run: where things stand, and what to do next. Gives the exit code."""
         if self._last and rest.exit_code != ExitCode.DONE:
             self._insist(self._last)
-        if self._last and not self._output.as_json and not self._named:
+        if self._last and not self._output.as_json and not self._named and _is_worth_a_summary(self._last):
             self._summary(self._last)
         return rest.exit_code
 
@@ -154,6 +154,11 @@ class Narrator:
             f"{last.feature}: {last.completed} of {last.stories} stories completed, {runs}, {cost}. "
             f"Look: {log}ralphy status {last.feature}"
         )
+
+
+def _is_worth_a_summary(rest: Decided) -> bool:
+    """An error before any agent worked says enough by itself."""
+    return rest.runs > 0 or rest.exit_code in (ExitCode.DONE, ExitCode.WAITING)
 
 
 def _ahead(w: Workspace) -> str:

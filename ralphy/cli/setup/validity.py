@@ -88,7 +88,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files to check; NotFound if there is none."""
     if target is None:
         targets = list(all_files(call))
-        hint = 'write one (see prd.json.example), or: ralphy start "what you want built"'
+        hint = 'ralphy start "what you want built"'
     else:
         given = call.directory / target
         if given.is_file() or given.suffix:

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import click
 
-from ralphy.cli.options import Invocation, feature_argument, with_options
+from ralphy.cli.options import Invocation, feature_argument, named_story, with_options
 from ralphy.cli.stories.changes import stories_changed
 from ralphy.engine.feature.documents import to_read
 from ralphy.engine.person.again import redo_step
@@ -159,6 +159,7 @@ def redo_help() -> str:
 @with_options
 def redo(call: Invocation, target: str, feature: str | None) -> int:
     named = {step.name: step for step in makers()}
+    target, feature = named_story(call, target, feature)
     step = named.get(target)
     with call.edited(feature, f"redo {target}", review=False, starts_over=bool(step and step.starts_over)) as (w, s):
         if step:

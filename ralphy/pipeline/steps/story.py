@@ -115,7 +115,9 @@ def _chosen_end(s: Snapshot) -> d.Rest | None:
         return None
     wanted, unknown = chosen(s.prd, s.session.only)
     if unknown:
-        return d.Halt(f"{s.feature} has no story {', '.join(unknown)}; see `ralphy story list`", ExitCode.NOT_FOUND)
+        return d.Halt(
+            f"{s.feature} has no story {', '.join(unknown)}; see `ralphy story list {s.feature}`", ExitCode.NOT_FOUND
+        )
     left = [story for story in s.prd.stories if story.id in wanted and not story.is_completed]
     if not left:
         return d.Done(f"completed: {first_few(sorted(wanted), 5)}")
