@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ralphy.files.git_places import common_of, find_root
+from ralphy.errors import NotFound
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.read import read_regular, read_tail
 from ralphy.files.user_folders import state_folder
+from ralphy.git.commands import Repository, discover
 
 Values = Mapping[str, object]
 _REFLOG_BYTES = 4 * 1024 * 1024
@@ -30,31 +31,35 @@ def record_path(env: Mapping[str, str]) -> Path | None:
 
 def is_trusted(root: Path, values: Values, env: Mapping[str, str]) -> bool:
     """May these settings of the repository's file be in force?"""
-    repository = find_root(os.path.realpath(root))
-    if not values or repository is None:
+    repository, path = _repository(root, env) if values else None, record_path(env)
+    if repository is None:
         return True
-    git_dir, common_dir = Path(repository[1]), Path(common_of(repository[1]))
-    path = record_path(env)
-    is_accepted = path is not None and _digest(values) in _accepted(path, common_dir)
-    return is_accepted or not _has_foreign_commits(git_dir, common_dir)
+    is_accepted = path is not None and _digest(values) in _accepted(path, repository)
+    return is_accepted or not _has_foreign_commits(repository.git_dir, repository.common_dir)
 
 
 def record_trust(root: Path, values: Values, env: Mapping[str, str]) -> None:
     """Record that a person accepts these settings; does nothing without a home or outside of a repository."""
-    path, repository = record_path(env), find_root(os.path.realpath(root))
-    if path is None or repository is None or not values:
+    repository, path = _repository(root, env) if values else None, record_path(env)
+    if path is None or repository is None:
         return
-    common_dir = Path(common_of(repository[1]))
-    accepted = _accepted(path, common_dir)
+    accepted = _accepted(path, repository)
     if _digest(values) in accepted:
         return
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_note(path, {**read_note(path), str(common_dir): [*accepted, _digest(values)]}, durable=False)
+        write_note(path, {**read_note(path), str(repository.common_dir): [*accepted, _digest(values)]}, durable=False)
 
 
-def _accepted(path: Path, common_dir: Path) -> list[object]:
-    digests = read_note(path).get(str(common_dir))
+def _repository(root: Path, env: Mapping[str, str]) -> Repository | None:
+    try:
+        return discover(root, env)
+    except NotFound:
+        return None
+
+
+def _accepted(path: Path, repository: Repository) -> list[object]:
+    digests = read_note(path).get(str(repository.common_dir))
     return digests if isinstance(digests, list) else []
 
 

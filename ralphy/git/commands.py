@@ -18,7 +18,6 @@ from pathlib import Path
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, disk_problem_in
-from ralphy.files.git_places import root_around
 from ralphy.files.read import read_regular
 from ralphy.files.tree_walk import walk
 from ralphy.git import tree_programs
@@ -187,7 +186,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
 
     Raises NotFound outside of a repository and EnvironmentProblem for a bare one.
     """
-    root, base = root_around(str(start)), os.environ if env is None else env
+    root, base = program_paths.root_around(str(start)), os.environ if env is None else env
     inside = tree_programs.variables_in_tree(Path(root), base) if root else {}
     env = program_paths.own_environment(environment(base), root)
     env = {name: value for name, value in env.items() if name not in inside}

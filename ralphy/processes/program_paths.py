@@ -11,8 +11,6 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 
-from ralphy.files.git_places import root_around
-
 OUTSIDE = "install it outside; in a clone of Ralphy: pipx install . (or uv tool install .)"
 UNSET = "an agent could put modules there that your next Python runs: unset it for Ralphy"
 GIT, GH, BWRAP = "git", "gh", "bwrap"
@@ -38,6 +36,16 @@ def python_path_in(root: str, env: Mapping[str, str]) -> list[str]:
     """The entries of PYTHONPATH that lie in the checkout: every Python that starts can run code from them."""
     entries = env.get("PYTHONPATH", "").split(os.pathsep)
     return [entry for entry in entries if os.path.isabs(entry) and (entry == root or lies_in(entry, root))]
+
+
+def root_around(start: str) -> str:
+    """The checkout that holds a path, found without Git; "" outside of one."""
+    at = os.path.abspath(start)
+    while not os.path.lexists(os.path.join(at, ".git")):
+        if at == os.path.dirname(at):
+            return ""
+        at = os.path.dirname(at)
+    return at
 
 
 def leave_checkout() -> None:

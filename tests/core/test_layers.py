@@ -26,7 +26,7 @@ PACKAGES: dict[str, set[str]] = {
     "git": {"errors", "files", "processes"},
     "sandbox": {"errors", "files", "processes"},
     "agents": {"clock", "text", "files", "processes", "sandbox"},
-    "config": {"errors", "resources", "text", "files", "agents"},
+    "config": {"errors", "resources", "text", "files", "git", "agents"},
     "detect": {"errors", "files", "config"},
     "checks": set(),
     "testguard": {"checks"},

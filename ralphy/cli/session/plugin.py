@@ -16,8 +16,8 @@ from ralphy.cli.options import Invocation, WholeNumber, feature_argument, with_o
 from ralphy.cli.session.loop import begin, end_loop, loop_in, on_stop
 from ralphy.documents.session_loop import SessionLoop
 from ralphy.errors import InvalidInput
-from ralphy.files.git_places import find_root
 from ralphy.pipeline.session_mode import HOOK, SCRIPT
+from ralphy.processes.program_paths import root_around
 from ralphy.resources import template_root
 from ralphy.text.counted import counted
 
@@ -89,11 +89,10 @@ def cancel(call: Invocation) -> int:
 def hook(call: Invocation, event: str) -> int:
     """Answer a hook of Claude Code, which gives its input on stdin; the plugin calls this."""
     given = json.loads(sys.stdin.read() or "{}")
-    checkout = find_root(str(call.directory))
-    root = Path(checkout[0]) if checkout else None
-    loop = loop_in(root) if root else None
-    if root and loop and loop.session_id == given.get("session_id"):
-        sys.stdout.write(json.dumps(_answer(call, event, root, loop, given)) + "\n")
+    root = root_around(str(call.directory))
+    loop = loop_in(Path(root)) if root else None
+    if loop and loop.session_id == given.get("session_id"):
+        sys.stdout.write(json.dumps(_answer(call, event, Path(root), loop, given)) + "\n")
     return 0
 
 

@@ -15,7 +15,7 @@ from ralphy.cli.setup.findings import DoctorFinding, Health, Place, findings_of,
 from ralphy.cli.setup.hindrances import hindrances
 from ralphy.config.values import Config
 from ralphy.errors import EnvironmentProblem, ExitCode, NotFound, RalphyError
-from ralphy.files.git_places import root_around
+from ralphy.processes.program_paths import root_around
 from ralphy.text.counted import counted
 
 

@@ -21,9 +21,9 @@ from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draf
 from ralphy.documents.readiness import require_ready
 from ralphy.engine.workspace.workspace import fixed_base
 from ralphy.errors import ExitCode, NotFound, RalphyError
-from ralphy.files.git_places import find_root
 from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
+from ralphy.processes.program_paths import root_around
 from ralphy.prompts.context_documents import unreadable
 from ralphy.prompts.render import doubts, own_prompts
 from ralphy.text.counted import counted
@@ -176,8 +176,7 @@ def _prd(path: Path, display_path: str, bases: Collection[str]) -> tuple[str, ..
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
     """A warning for each document in a story's context that cannot be read."""
-    checkout = find_root(str(path.parent))
-    root = Path(checkout[0]) if checkout else path.parent
+    root = Path(root_around(str(path.parent)) or path.parent)
     for number, story in enumerate(document["userStories"]):
         for _, problem in unreadable(story, path.parent, root):
             yield f"warning: userStories[{number}].{problem}"
