@@ -108,11 +108,6 @@ class _SupervisedRun:
             raise NotStarted("an empty command cannot be started")
         self.supervisor = self._start_supervisor()
         self.link.settimeout(START_S)
-        env = (os.fsencode(f"{name}={value}") for name, value in self.command.env.items())
-        try:
-            self.link.sendall(b"\0".join(env) + b"\0\0")
-        except OSError as error:
-            raise SupervisorLost(error.strerror or "broken link") from error
         while not self.program:
             self._hear()
         self.link.settimeout(None)
@@ -121,18 +116,20 @@ class _SupervisedRun:
     def _start_supervisor(self) -> subprocess.Popen[bytes]:
         command = self.command
         # Without markers, lest a sweep for the run that this Ralphy itself is part of takes it for a leftover.
-        env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
+        own_env = {name: value for name, value in os.environ.items() if not name.startswith("RALPHY_")}
+        env = b"\0".join(os.fsencode(f"{name}={value}") for name, value in command.env.items())
         with ExitStack() as given:
             far_end = given.enter_context(self._far_end).fileno()
             try:
+                env_at = given.enter_context(sealed(env))
                 stdin = given.enter_context(sealed(command.stdin)) if command.stdin else subprocess.DEVNULL
                 at = given.enter_context(sealed(command.filter)) if command.filter else -1
-                words = (str(far_end), str(os.getpid()), str(at), PACKAGES, command.cwd, *command.argv)
+                words = (str(far_end), str(os.getpid()), str(env_at), str(at), PACKAGES, command.cwd, *command.argv)
                 process = subprocess.Popen(
-                    (sys.executable, "-I", "-S", SCRIPT, *words), env=env, cwd="/", start_new_session=True, bufsize=0,
-                    stdin=stdin, stdout=subprocess.PIPE,
+                    (sys.executable, "-I", "-S", SCRIPT, *words), env=own_env, cwd="/", start_new_session=True,
+                    bufsize=0, stdin=stdin, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE if len(self.sinks) > 1 else subprocess.STDOUT,
-                    pass_fds=[far_end, *([at] if at >= 0 else [])],
+                    pass_fds=[far_end, env_at, *([at] if at >= 0 else [])],
                 )  # fmt: skip
             except OSError as error:
                 raise EnvironmentProblem(f"no process can be started: {error.strerror or error}") from error

@@ -1,13 +1,12 @@
 """The supervisor of one program: it ends what the program leaves behind, and everything when Ralphy dies.
 
-A script of its own, run as `python -I -S supervisor.py LINK RALPHY FILTER PACKAGES FOLDER PROGRAM [ARGUMENT ...]`, with
-the program's stdin, stdout and stderr. LINK is the number of an inherited Unix socket, RALPHY the pid of who started
-it, by which a later Ralphy finds the supervisors of a dead one (`process_table.await_orphans`), FILTER the number of
-the descriptor that the program finds at FILTER_AT (-1 for none), PACKAGES the folder that has psutil, FOLDER the
-program's current folder. The link carries
-
-    in   the program's environment: NAME=VALUE, separated by NUL, with two NUL at the end
-    out  a line each: "started PID", "failed folder ERRNO" or "failed program ERRNO", "exited CODE"
+A script of its own, run as `python -I -S supervisor.py LINK RALPHY ENV FILTER PACKAGES FOLDER PROGRAM [ARGUMENT ...]`,
+with the program's stdin, stdout and stderr. LINK is the number of an inherited Unix socket, RALPHY the pid of who
+started it, by which a later Ralphy finds the supervisors of a dead one (`process_table.await_orphans`), ENV the number
+of a descriptor with the program's environment (NAME=VALUE, separated by NUL), FILTER the number of the one that the
+program finds at FILTER_AT (-1 for none), PACKAGES the folder that has psutil, FOLDER the program's current folder. The
+supervisor reports on the link, a line each: "started PID", "failed folder ERRNO" or "failed program ERRNO", "exited
+CODE".
 
 When Ralphy dies, or closes its end of the link for writing, the supervisor kills the program and all its descendants.
 
@@ -35,15 +34,15 @@ KEYCTL, JOIN_SESSION_KEYRING = {"x86_64": 250, "aarch64": 219}, 1
 LIBC = ctypes.CDLL(None)
 
 
-def main(link_at: str, _ralphy: str, filter_at: str, packages: str, folder: str, *words: str) -> None:
+def main(link_at: str, _ralphy: str, env_at: str, filter_at: str, packages: str, folder: str, *words: str) -> None:
     """Run the program to its end, or until Ralphy hangs up; then end its tree."""
     sys.path.append(packages)
     link = fcntl.fcntl(int(link_at), fcntl.F_DUPFD_CLOEXEC, OUT_OF_THE_WAY)
     os.close(int(link_at))
+    env = read_environment(int(env_at))
     if int(filter_at) not in (-1, FILTER_AT):
         os.dup2(int(filter_at), FILTER_AT)
         os.close(int(filter_at))
-    env = read_environment(link)
     hold_descendants()
     try:
         failed = "folder"
@@ -63,16 +62,11 @@ def main(link_at: str, _ralphy: str, filter_at: str, packages: str, folder: str,
     tell(link, f"exited {returncode}")
 
 
-def read_environment(link: int) -> dict[bytes, bytes]:
-    """The program's environment; ends here if Ralphy has died."""
-    data = b""
-    while not data.endswith(b"\0\0"):
-        more = os.read(link, 1 << 16)
-        if not more:
-            sys.exit()
-        data += more
-    pairs = (entry.partition(b"=") for entry in data.split(b"\0") if entry)
-    return {name: value for name, _, value in pairs}
+def read_environment(descriptor: int) -> dict[bytes, bytes]:
+    """The program's environment."""
+    with open(descriptor, "rb") as file:
+        pairs = (entry.partition(b"=") for entry in file.read().split(b"\0") if entry)
+        return {name: value for name, _, value in pairs}
 
 
 def hold_descendants() -> None:
