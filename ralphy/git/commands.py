@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
 from ralphy.files.disk_space import as_problem, disk_problem_in
@@ -106,8 +107,9 @@ class Repository:
         return self.state_dir / "checkouts" / name
 
     def run(
-        self, *args: str, stdin: bytes = b"", index: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> bytes:
+        self, *args: str, stdin: bytes | IO[bytes] = b"", index: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> bytes:  # fmt: skip
         """The standard output of a git command, with an index of its own or more variables; GitError if it fails."""
         more = {"GIT_INDEX_FILE": str(index)} if index else {}
         return _run((self.program, *self.options, *args), self.root, {**self.env, **more, **(env or {})}, stdin)
@@ -144,11 +146,12 @@ def _git(env: Mapping[str, str], root: str) -> str:
     return path
 
 
-def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes) -> bytes:
+def _run(args: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: bytes | IO[bytes] = b"") -> bytes:
+    data, file = (stdin, None) if isinstance(stdin, bytes) else (None, stdin)
     try:
         done = subprocess.run(
-            args, cwd=cwd, env=env, input=stdin, capture_output=True, close_fds=False, check=False
-        )  # fmt: skip
+            args, cwd=cwd, env=env, input=data, stdin=file, capture_output=True, close_fds=False, check=False
+        )
     except OSError as error:
         if not cwd.is_dir():
             raise NotFound(f"there is no directory {cwd}") from error
@@ -193,7 +196,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
     ask = ("rev-parse", "--path-format=absolute", "--is-bare-repository", "--show-object-format",
            "--absolute-git-dir", "--git-common-dir", "--show-toplevel")  # fmt: skip
     try:
-        answer = os.fsdecode(_run((_git(env, root), *SAFE, *ask), start, env, b"")).removesuffix("\n").split("\n")
+        answer = os.fsdecode(_run((_git(env, root), *SAFE, *ask), start, env)).removesuffix("\n").split("\n")
     except GitError as error:
         if "work tree" in error.stderr:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout") from error

@@ -18,7 +18,7 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import disk_problem_in
 from ralphy.files.memory_file import sealed
 from ralphy.files.read import open_regular, read_regular
-from ralphy.git.commands import SAFE, Repository, failure
+from ralphy.git.commands import SAFE, Repository
 from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import with_usual_places
 from ralphy.sandbox.bubblewrap import Sandbox
@@ -27,7 +27,6 @@ _SPECIAL = re.compile(r"[*?\[\\ ]")  # in a pattern of what Git ignores
 _LONGEST_S = 900.0
 _MOST_LISTED = 1 << 30
 _MOST_PACK = 4 << 30
-_FEW = 100  # objects that are unpacked, not kept as a pack
 _WRITTEN_OUT = ("-c", "core.fsync=all", "-c", "core.fsyncMethod=writeout-only")
 _OWN = ("-c", f"core.excludesFile={os.devnull}", "-c", "core.trustctime=true", "-c", "core.checkStat=default",
         "-c", "core.logAllRefUpdates=false")  # fmt: skip
@@ -159,16 +158,9 @@ class GitInside:
 
     def _import(self, pack: Path) -> None:
         """Import a pack into the person's objects. A Git outside checks all of it first."""
-        r = self.repository
+        words = (*_WRITTEN_OUT, "unpack-objects", "-q", "--strict", f"--max-input-size={_MOST_PACK}")
         with open_regular(pack, os.O_NOFOLLOW) as file:
-            objects = int.from_bytes(os.pread(file.fileno(), 4, 8), "big")
-            if not objects:
-                return
-            verb = ("unpack-objects", "-q") if objects < _FEW else ("index-pack", "--stdin")
-            words = (r.program, *r.options, *_WRITTEN_OUT, *verb, "--strict", f"--max-input-size={_MOST_PACK}")
-            done = subprocess.run(words, cwd=r.root, env=r.env, stdin=file, capture_output=True, check=False)
-        if done.returncode:
-            raise failure([verb[0]], done.returncode, done.stderr, str(r.common_dir))
+            self.repository.run(*words, stdin=file)
 
     def _run(self, script: str, words: Iterable[str], tree: str) -> str:
         """What a script prints. LaneProblem if it fails or does not end."""
