@@ -15,6 +15,7 @@ from pathlib import Path
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.read import read_input
 from ralphy.files.tree_walk import children, remove
+from ralphy.files.user_folders import config_folder
 from ralphy.git.commands import Repository
 
 _MOST = 4 << 20
@@ -60,8 +61,8 @@ def read_person(repository: Repository) -> PersonGit:
     lfs = (common / dict(settings).get("lfs.storage", "lfs")).resolve()
     folders = [folder / "objects" for folder in _repositories(repository)]
     objects = tuple(dict.fromkeys(at for folder in folders for at in _objects(repository, folder)))
-    excludes = _file_of(repository, settings, "excludesfile", "ignore"), _bytes(common / "info" / "exclude")
-    attributes = _file_of(repository, settings, "attributesfile", "attributes"), _bytes(common / "info" / "attributes")
+    excludes = _file_of(repository, "excludesFile", "ignore"), _bytes(common / "info" / "exclude")
+    attributes = _file_of(repository, "attributesFile", "attributes"), _bytes(common / "info" / "attributes")
     return PersonGit(tuple(_without_tree_programs(settings, repository)), objects, repository.object_format, excludes,
                      attributes, _bytes(common / "shallow"), lfs)  # fmt: skip
 
@@ -110,14 +111,11 @@ def _objects(repository: Repository, folder: Path) -> Iterator[Path]:
     yield from (Path(row.removeprefix("alternate: ")).resolve() for row in rows if row.startswith("alternate: "))
 
 
-def _file_of(repository: Repository, settings: Sequence[tuple[str, str]], setting: str, usual: str) -> bytes:
+def _file_of(repository: Repository, setting: str, usual: str) -> bytes:
     """The content of the file that `core.SETTING` names, or of the one in the usual place."""
-    home = repository.env.get("HOME", "/")
-    named = [value for name, value in settings if name == f"core.{setting}"]
-    if named:
-        path = f"{home}{named[-1][1:]}" if named[-1].startswith("~/") else named[-1]
-        return _bytes(repository.root / path) if path else b""
-    return _bytes(Path(repository.env.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git" / usual)
+    default = (config_folder(repository.env) or Path("/nonexistent")) / "git" / usual
+    path = repository.text("config", "--type=path", f"--default={default}", "--get", f"core.{setting}")
+    return _bytes(repository.root / path) if path else b""
 
 
 def _bytes(path: Path) -> bytes:
