@@ -109,11 +109,7 @@ def file_changes(w: Workspace, green: str, tree: str) -> Iterator[FileChange]:
 
 def candidate_of(w: Workspace, commit: str) -> Candidate:
     """A commit's code as a candidate on top of the tree of its parent."""
-    green = w.objects.tree_of(f"{commit}^")
-    rows = w.objects.changes(green, w.objects.tree_of(commit))
-    files = {path: now for path, _, now in rows if not is_control(w, path)}
-    tree = w.objects.graft(green, files)
-    return Candidate(tree, w.code_of(tree), green, tuple(sorted(files)))
+    return committed(w, f"{commit}^", commit)
 
 
 def committed(w: Workspace, base: str, head: str) -> Candidate:
