@@ -22,18 +22,6 @@ INSTALL = "put it on PATH, or set agent.command"
 
 
 @dataclass(frozen=True, slots=True)
-class RunSettings:
-    """How to write the settings of a run, by which an agent's own program refuses some calls.
-
-    `write` makes the settings file for a request, from a folder, a name, and the files and folders that may not be
-    edited; `settings_at` is the path of a person's own settings, below the home.
-    """
-
-    write: Callable[[Path, str, Iterable[Path]], Path]
-    settings_at: str
-
-
-@dataclass(frozen=True, slots=True)
 class OwnFolder:
     """The folder of an agent's program: `name` in the home, or the value of `variable`.
 
@@ -61,7 +49,10 @@ class Preset:
     models: re.Pattern[str]  # names of its models; any other is replaced with the setting's default,
     model: str = ""  # or with this one, if the default is unknown as well
     variables: Variables = field(default_factory=Variables)
-    settings: RunSettings | None = None
+    # Writes the settings of a run, by which the program refuses some calls: from a folder, a name, and the files and
+    # folders that may not be edited.
+    write_settings: Callable[[Path, str, Iterable[Path]], Path] | None = None
+    settings_at: str = ""  # the path of a person's own settings, below the home
     folder: OwnFolder | None = None
     keys: tuple[str, ...] = ()  # variables, one of which `strict` requires if the program is the preset's own
     login: str = ""  # how to get a key

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ralphy.agents.claude.run_settings import write_settings
 from ralphy.agents.claude.variables import VARIABLES
-from ralphy.agents.preset import OwnFolder, Preset, RunSettings
+from ralphy.agents.preset import OwnFolder, Preset
 from ralphy.agents.protocol import Agent, Log
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ CLAUDE = Preset(
     log=_log,
     models=re.compile(r"(sonnet|opus|haiku|claude-[a-z0-9.\-]{1,60}(\[1m\])?)"),
     variables=VARIABLES,
-    settings=RunSettings(write_settings, ".claude/settings.json"),
+    write_settings=write_settings,
+    settings_at=".claude/settings.json",
     folder=FOLDER,
     keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
     login="claude setup-token, then: export CLAUDE_CODE_OAUTH_TOKEN=…",

@@ -95,14 +95,14 @@ def _is_folder(path: Path) -> bool:
 
 def run_settings(w: Workspace, lane: Lane) -> str:
     """The settings file that a lane's agent runs with, readable in its sandbox; "" for none."""
-    settings = preset_of(w.config.agent.preset).settings
-    if w.config.safety.level == MINIMAL or settings is None:
+    write_settings = preset_of(w.config.agent.preset).write_settings
+    if w.config.safety.level == MINIMAL or write_settings is None:
         return ""
     # Without a sandbox the checkout can be reached at its own path. The outbox lies in the folder of the feature.
     denied = [at for top in dict.fromkeys((lane.at, w.repository.root)) for at in (
         top / ".git", top / ".ralphy", *(top / w.feature.path / name for name in control_names())
     )]  # fmt: skip
-    return str(settings.write(w.repository.checkout_dir / SETTINGS, f"{w.feature.name}-{lane.name}", denied))
+    return str(write_settings(w.repository.checkout_dir / SETTINGS, f"{w.feature.name}-{lane.name}", denied))
 
 
 @dataclass(slots=True)

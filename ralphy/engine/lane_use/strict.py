@@ -52,8 +52,7 @@ def view_of(w: Workspace, settings: str = "", *, networked: bool) -> View:
     proxy = _proxy(w).folder if networked else None
     visible = [path for path in readable if not any(path.is_relative_to(system) for system in SYSTEM)]
     links = [link for link in links if not any(link[0].is_relative_to(system) for system in SYSTEM)]
-    own_settings = _preset(w).settings
-    agent_settings = (Path(settings), own_settings.settings_at) if settings and own_settings else None
+    agent_settings = (Path(settings), _preset(w).settings_at) if settings else None
     return View(tuple(dict.fromkeys(visible)), expanded(w, safety.writable), tuple(links), agent_settings, proxy)
 
 
