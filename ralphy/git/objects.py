@@ -114,6 +114,10 @@ class Objects:
             if a_file or b_file:
                 yield path, a_file, b_file
 
+    def blob_id(self, data: bytes) -> str:
+        """The id of a file with these bytes; nothing is stored."""
+        return self._id_of("blob", data)
+
     def write_blob(self, data: bytes) -> str:
         """Store the bytes of a file, and give the id."""
         return self.write_blobs({"": data})[""]

@@ -20,7 +20,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.live_documents import is_document, is_known_version
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.notes import read_note, write_note
@@ -226,9 +225,9 @@ class _View:
                     view.staged.append(path)
             elif path in staged:
                 view.staged.append(path)
-            elif _holds(repository, path, now):
+            elif _holds(w, repository, path, now):
                 view.recorded[path] = now
-            elif path in dirty or (was and not _holds(repository, path, was) and _is_hidden(repository, path, was)):
+            elif path in dirty or (was and not _holds(w, repository, path, was) and _is_hidden(repository, path, was)):
                 view.dirty.append(path)
             elif was is None and (blocker := _in_the_way(repository.root, path, gone)):
                 view.untracked.append(blocker)
@@ -267,13 +266,13 @@ def _is_live(w: Workspace, repository: Repository, path: str, entry: Entry | Non
     return is_here and is_file and is_document(w, path.removeprefix(prefix))
 
 
-def _holds(repository: Repository, path: str, entry: Entry | None) -> bool:
+def _holds(w: Workspace, repository: Repository, path: str, entry: Entry | None) -> bool:
     """Is the new version in the working tree already: of a merge that was killed, or by the person's own hand?"""
     at = repository.root / path
     if entry is None:
         return not os.path.lexists(at)
     data = read_regular(at) if entry.mode in (_PLAIN, _EXECUTABLE) else None
-    if data is None or blob_id(data, repository.object_format) != entry.oid:
+    if data is None or w.objects.blob_id(data) != entry.oid:
         return False
     return bool(at.stat().st_mode & stat.S_IXUSR) == (entry.mode == _EXECUTABLE)
 

@@ -16,7 +16,6 @@ from ralphy.documents.feature_folder import artifact_digest, artifact_names, rea
 from ralphy.documents.prd_reader import check_prd
 from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.document_edits import MergedEdits, merge_edits
-from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.live_documents import edited, left_to_git
 from ralphy.engine.workspace.workspace import Workspace
@@ -120,7 +119,7 @@ def committed_prd(w: Workspace, commit: str) -> Prd:
 def written_prd(w: Workspace, prd: Prd) -> bytes:
     """The bytes of prd.json for a commit: readers who find them there need not check a thousand stories again."""
     data = dump(prd.raw)
-    w.checkout.keep_prd(blob_id(data, w.repository.object_format), Prd.of(orjson.loads(data)))
+    w.checkout.keep_prd(w.objects.blob_id(data), Prd.of(orjson.loads(data)))
     return data
 
 

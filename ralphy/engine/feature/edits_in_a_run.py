@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ralphy.engine.feature.branch_tip import work_tip
-from ralphy.engine.feature.document_record import blob_id
 from ralphy.engine.feature.live_documents import documents_at, edited, is_known_version, lay_out, replace_if
 from ralphy.engine.workspace.set_aside import relative_path, set_aside
 from ralphy.engine.workspace.workspace import Workspace
@@ -67,7 +66,7 @@ def _bytes(w: Workspace, name: str) -> bytes | None:
 
 def _id(w: Workspace, name: str) -> str:
     data = _bytes(w, name)
-    return _NO_FILE if data is None else blob_id(data, w.repository.object_format)
+    return _NO_FILE if data is None else w.objects.blob_id(data)
 
 
 def _of_the_commit_that_is_checked_out(w: Workspace) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """The live documents: what is committed of a feature's folder stands in the checkout's folder on every branch.
 
 Ralphy never switches the checkout's branch, so Git lays the documents out only where the feature's branch is checked
-out. Elsewhere Ralphy does, and `.git/info/exclude` keeps `git status` clean. A file that differs from the branch's tip
-is a person's edit, unless Ralphy wrote it or Git did: then it holds what HEAD's commit has. What another branch or an
-old commit that is checked out tracks itself is left as Git has it, and put back when the branch has what Ralphy or a
-person wrote there, so that switching and merging go on working.
+out. Elsewhere Ralphy does, and `.git/info/exclude` keeps `git status` clean. What another branch or an old commit that
+is checked out tracks itself stands there as that commit has it, so that switching and merging go on working. A file
+with any other version is a person's edit, unless Ralphy knows the version: it wrote or adopted it.
+See docs/decisions/037-documents-are-a-view.md.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
 
-from ralphy.engine.feature.document_record import Record, Signature, blob_id, is_old, read_record
 from ralphy.engine.feature.ignored_files import files_not_ignored
 from ralphy.engine.workspace.workspace import Workspace, is_private
 from ralphy.files.atomic import write_beside
+from ralphy.files.notes import read_note, write_note
 from ralphy.files.read import read_regular, signature
 from ralphy.files.tree_walk import children, link_on_the_way, walk
 from ralphy.git import commands as git
@@ -32,17 +32,16 @@ _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
 _FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
 _DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
+_MOST_VERSIONS = 8  # of a document, for edits that began with an earlier one
+_PRD = "prd.json"
 
 
-class _Kind(Enum):
-    SAME = "as the tip has it"
-    SHOWN = "what people are shown in its place"
-    STALE = "an older version of Ralphy's"
-    LEFT = "as the commit that is checked out has it"
-    IN_BRANCH = "on the branch, where the commit that is checked out has its own"
-    MISSING = "not there"
+class _State(Enum):
+    CURRENT = "what is to stand there"
+    GONE = "not there"
+    OLD = "a version of Ralphy's that is to be replaced"
+    AWAY = "a version of Ralphy's, where the commit that is checked out has its own"
     EDIT = "edited by a person"
-    ODD = "no plain file"
 
 
 class Broken(StrEnum):
@@ -51,6 +50,46 @@ class Broken(StrEnum):
     CONFLICT = "has conflict markers"
     EMPTY = "is empty"
     ODD = "is not a plain file"
+
+
+@dataclass(slots=True)
+class _Note:
+    """What Ralphy knows of the documents in a checkout, in a small file of its state folder.
+
+    `head` is what HEAD said when they were laid out last. `ours` are the versions (blob ids) that a file may hold
+    without being an edit: written last, about to be written, or adopted. `earlier` are former ones, newest first.
+    """
+
+    path: Path
+    head: str = ""
+    ours: dict[str, list[str]] = field(default_factory=dict)
+    earlier: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, w: Workspace) -> _Note:
+        path = w.repository.checkout_dir / f"documents-{w.feature.name}.json"
+        noted = read_note(path)
+        return cls(path, noted.get("head", ""), noted.get("ours", {}), noted.get("earlier", {}))
+
+    def accept(self, name: str, oid: str) -> None:
+        """This version is no edit (any more)."""
+        self.ours[name] = [oid, *(old for old in self.ours.get(name, ()) if old != oid)][:_MOST_VERSIONS]
+
+    def settle(self, name: str, oid: str) -> None:
+        """The file holds this version, and no other of Ralphy's; "": there is no file."""
+        former = dict.fromkeys((*self.ours.pop(name, ()), *self.earlier.get(name, ())))
+        self.earlier[name] = [old for old in former if old != oid][:_MOST_VERSIONS]
+        if oid:
+            self.ours[name] = [oid]
+
+    def versions(self, name: str) -> list[str]:
+        """What a person's edit of a document can have begun with, the newest first."""
+        return [*self.ours.get(name, ()), *self.earlier.get(name, ())]
+
+    def save(self) -> None:
+        """A version that is about to be written is noted before: after a kill it is not taken for an edit."""
+        noted = {"head": self.head, "ours": self.ours, "earlier": self.earlier}
+        write_note(self.path, noted, durable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +125,20 @@ class Edits:
 
 
 @dataclass(frozen=True, slots=True)
-class _FileState:
-    """A document in the folder: `oid` is the version that the file holds, `want` the one that is to stand there, "" for
-    none."""
+class _Document:
+    """A document in the folder: `oid` is the version that the file holds, "" for none; `target` the one that is to
+    stand there."""
 
     name: str
-    kind: _Kind
+    state: _State
+    target: str
     oid: str = ""
-    want: str = ""
     data: bytes | None = None
-    stat: Signature = ()
+    broken: Broken | None = None
+
+    @property
+    def is_due(self) -> bool:
+        return self.state in (_State.GONE, _State.OLD, _State.AWAY)
 
 
 def documents_at(w: Workspace, commit: str) -> dict[str, str]:
@@ -126,84 +169,69 @@ def left_to_git(w: Workspace, tip: str) -> tuple[str, ...]:
 
 
 def lay_out(w: Workspace, tip: str) -> Laid:
-    """Bring the folder's documents up to the branch's `tip`. Edits stay, and are found by `edited`."""
-    record = _record(w)
-    head = _head_text(w)
-    if record.tip == tip and record.head == head and _is_untouched(w, record):
+    """Bring the folder's documents up to the branch's `tip`, if there is one. Edits stay, and are found by `edited`."""
+    note, head = _Note.of(w), _head_text(w)
+    documents = _settled(w, tip, note) if tip else None
+    if documents is None:
         return Laid()
-    states = _settled(w, tip, record)
-    if states is None:
-        return Laid()
-    due = [one for one in states if one.kind in (_Kind.STALE, _Kind.MISSING, _Kind.IN_BRANCH)]
-    had = [one.name for one in due if one.kind is _Kind.MISSING and one.name in record.files]
-    missing = tuple(had) if record.head == head else ()
+    due = [one for one in documents if one.is_due]
+    had = [one.name for one in due if one.state is _State.GONE and one.name in note.ours]
+    missing = tuple(had) if note.head == head else ()
     for one in due:
-        if one.want:
-            record.accept(one.name, one.want)
+        if one.target:
+            note.accept(one.name, one.target)
     if due:
-        record.save()  # before the files: after a kill they are known
+        note.save()
         w.milestone("documents_noted")
     written = tuple(one.name for one in due if _bring(w, one))
     w.milestone("documents_laid_out")
-    _note(w, record, states, written)
-    record.tip, record.head = tip, head
-    record.save()
-    return Laid(written, missing, tuple(one.name for one in due if one.kind is _Kind.IN_BRANCH and one.name in written))
+    for one in documents:
+        if one.name in written or one.state is _State.CURRENT:
+            note.settle(one.name, one.target)
+    note.head = head
+    note.save()
+    back = tuple(one.name for one in due if one.state is _State.AWAY and one.name in written)
+    return Laid(written, missing, back)
 
 
 def edited(w: Workspace, tip: str) -> Edits:
     """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
-    record = _record(w)
-    states = _settled(w, tip, record)
-    if states is None:
+    note = _Note.of(w)
+    changed = [one for one in _settled(w, tip, note) or () if one.state is _State.EDIT]
+    if not changed:
         return Edits()
-    changed = [one for one in states if one.kind is _Kind.EDIT]
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
-    broken = {one.name: why for one in changed if (why := _why_broken(one))}
-    broken |= {one.name: Broken.ODD for one in states if one.kind is _Kind.ODD}
     return Edits(
-        {one.name: one.data for one in changed if one.data is not None and one.name not in broken},
+        {one.name: one.data for one in changed if one.data is not None and not one.broken},
         {
-            one.name: [oid for oid in (here.get(one.name), there.get(one.name), *record.versions(one.name)) if oid]
+            one.name: [oid for oid in (here.get(one.name), there.get(one.name), *note.versions(one.name)) if oid]
             for one in changed
         },
-        broken,
+        {one.name: one.broken for one in changed if one.broken},
     )
 
 
-def write_preview(w: Workspace, data: bytes) -> None:
-    """Write a prd.json that no commit has, for people to see, until `lay_out` brings the committed one back.
-
-    Nothing is written where the commit that is checked out tracks it: Git would refuse to switch branches. The version
-    is kept for an edit that begins with it.
-    """
-    name = "prd.json"
+def show_prd(w: Workspace, data: bytes) -> None:
+    """Show people a prd.json that no commit has, in place of the branch's, until `w.preview` is empty again."""
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-    instead = documents_at(w, tip).get(name, ""), blob_id(data, w.repository.object_format)
-    if w.preview == instead or is_tracked_here(w, name):
-        return
-    w.objects.write_blobs({name: data})
-    record = _record(w)
-    record.accept(name, instead[1])
-    record.save()
-    w.preview = instead
-    path = w.feature.file(name)
-    if replace_if(path, data, lambda content: content is None or record.is_ours(name, _ids(w, content))):
-        record.note(name, instead[1], ())
-        record.save()
+    preview = documents_at(w, tip).get(_PRD, ""), w.objects.blob_id(data)
+    if preview[0] and preview != w.preview:
+        w.objects.write_blob(data)
+        w.preview = preview
+        lay_out(w, tip)
 
 
 def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
     """The versions that these are, as `note_ours` takes them."""
-    return {name: blob_id(data, w.repository.object_format) for name, data in files.items()}
+    return {name: w.objects.blob_id(data) for name, data in files.items()}
 
 
 def note_ours(w: Workspace, versions: Mapping[str, str]) -> None:
     """These versions are not edits (any more): a person's in a commit, or what Ralphy is about to write without one."""
-    record = _record(w)
+    note = _Note.of(w)
     for name, oid in versions.items():
-        record.accept(name, oid)
-    record.save()
+        note.accept(name, oid)
+    note.save()
 
 
 def is_document(w: Workspace, name: str) -> bool:
@@ -214,15 +242,14 @@ def is_document(w: Workspace, name: str) -> bool:
 
 def is_known_version(w: Workspace, path: str, oid: str) -> bool:
     """Did Ralphy write or adopt this version of a document, now or before?"""
-    record, name = _record(w), path.removeprefix(f"{w.feature.path}/")
-    return record.is_ours(name, (oid,)) or oid in record.versions(name)
+    return oid in _Note.of(w).versions(path.removeprefix(f"{w.feature.path}/"))
 
 
-def _bring(w: Workspace, one: _FileState) -> bool:
+def _bring(w: Workspace, one: _Document) -> bool:
     """Write or remove one document; False if a person or Git was quicker."""
     path = w.feature.file(one.name)
-    data = w.objects.read(one.want) if one.want else None
-    if one.want and data is None:
+    data = w.objects.read(one.target) if one.target else None
+    if one.target and data is None:
         return False
 
     def is_expected(content: bytes | None) -> bool:
@@ -267,22 +294,6 @@ def _name_new(path: Path, data: bytes) -> bool:
     return True
 
 
-def _note(w: Workspace, record: Record, states: Sequence[_FileState], written: Sequence[str]) -> None:
-    """What stands in the folder now."""
-    for one in states:
-        if one.name in written and not one.want:
-            record.files.pop(one.name, None)
-            record.also.pop(one.name, None)
-        elif one.name in written or one.kind is _Kind.SAME:
-            file_stat = signature(w.feature.file(one.name)) if one.name in written else one.stat
-            record.note(one.name, one.want, file_stat if file_stat and is_old(file_stat) else ())
-    record.left = {one.name: (one.oid, one.stat) for one in states if one.kind is _Kind.LEFT and is_old(one.stat)}
-
-
-def _is_untouched(w: Workspace, record: Record) -> bool:
-    return all(known and signature(w.feature.file(name)) == known for name, (_, known) in record.files.items())
-
-
 def wait_for_git(w: Workspace) -> str:
     """Wait while a Git that lives writes the index; why the documents cannot be judged even then, or ""."""
     end = time.monotonic() + _DEAD_LOCK_S
@@ -291,19 +302,19 @@ def wait_for_git(w: Workspace) -> str:
     return "a change of the index (index.lock)" if _has_lock(w) else git.operation_in_progress(w.repository)
 
 
-def _settled(w: Workspace, tip: str, record: Record) -> list[_FileState] | None:
+def _settled(w: Workspace, tip: str, note: _Note) -> list[_Document] | None:
     """The documents as they are; None in the middle of a switch of branches or a merge, when they cannot be judged."""
     if git.operation_in_progress(w.repository):
         return None
-    states: list[_FileState] = []
+    documents: list[_Document] = []
     for _ in range(_TRIES):
         head = _head_text(w)
-        states = list(_look(w, tip, record))
-        is_calm = not any(one.kind in (_Kind.EDIT, _Kind.MISSING, _Kind.IN_BRANCH) for one in states)
+        documents = list(_look(w, tip, note))
+        is_calm = all(one.state in (_State.CURRENT, _State.OLD) for one in documents)
         if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
-            return states
+            return documents
         time.sleep(_PAUSE_S)
-    return None if _has_lock(w) else states
+    return None if _has_lock(w) else documents
 
 
 def _is_git_writing(w: Workspace) -> bool:
@@ -323,47 +334,40 @@ def _has_lock(w: Workspace) -> bool:
     return time.time() - made < _DEAD_LOCK_S
 
 
-def _look(w: Workspace, tip: str, record: Record) -> Iterator[_FileState]:
-    wanted, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
-    for name in sorted({*wanted, *record.files, *here, *_others(w, {*wanted, *record.files, *here})}):
-        want, tracked = wanted.get(name, ""), here.get(name, "")
-        path = w.feature.file(name)
-        file_stat = signature(path)
-        known, known_stat = record.files.get(name, ("", ()))
-        if file_stat and file_stat == known_stat and known == want:
-            yield _FileState(name, _Kind.SAME, want, want, None, file_stat)
-        elif file_stat and tracked != want and record.left.get(name) == (tracked, file_stat):
-            yield _FileState(name, _Kind.LEFT, tracked, want, None, file_stat)
-        elif link_on_the_way(w.repository.root, path) or (file_stat and not stat.S_ISREG(file_stat[0])):
-            yield _FileState(name, _Kind.ODD, "", want)
-        elif file_stat is None:
-            kind = _Kind.MISSING if want and not tracked else _Kind.LEFT if tracked else _Kind.SAME
-            if want or tracked:
-                yield _FileState(name, kind, "", want)
-        else:
-            yield _judged(w, name, want, tracked, record, file_stat, is_begun=bool(tip))
+def _look(w: Workspace, tip: str, note: _Note) -> Iterator[_Document]:
+    wanted, tracked = _wanted(w, tip), documents_at(w, _elsewhere(w, tip))
+    known = {*wanted, *tracked, *note.ours}
+    for name in sorted(known | _others(w, known)):
+        ours = {wanted[name], *note.ours.get(name, ())} if name in wanted else {*note.ours.get(name, ())}
+        one = _judged(w, name, wanted.get(name, ""), tracked.get(name, ""), ours if tip else set())
+        if one:
+            yield one
 
 
-def _judged(
-    w: Workspace, name: str, want: str, tracked: str, record: Record, file_stat: Signature, *, is_begun: bool
-) -> _FileState:
-    data = read_regular(w.feature.file(name))
+def _wanted(w: Workspace, tip: str) -> dict[str, str]:
+    """Name -> blob id of the documents that people are shown of the branch."""
+    wanted = documents_at(w, tip)
+    committed, preview = w.preview
+    return {**wanted, _PRD: preview} if committed and wanted.get(_PRD) == committed else wanted
+
+
+def _judged(w: Workspace, name: str, want: str, tracked: str, ours: set[str]) -> _Document | None:
+    """A document; None for one that is a person's to bring up: one that is staged, or was removed from what the commit
+    that is checked out has."""
+    path, target = w.feature.file(name), tracked or want
+    data = read_regular(path)
+    if link_on_the_way(w.repository.root, path) or (data is None and os.path.lexists(path)):
+        return _Document(name, _State.EDIT, target, broken=Broken.ODD)
     if data is None:
-        return _FileState(name, _Kind.ODD, "", want)
-    ids = _ids(w, data)
-    is_ours = want in ids or record.is_ours(name, ids)
-    if want in ids and tracked in ("", want):
-        return _FileState(name, _Kind.SAME, want, want, data, file_stat)
-    if w.preview in [(want, oid) for oid in ids]:
-        return _FileState(name, _Kind.SHOWN, ids[0], want, data, file_stat)
-    if tracked in ids:
-        return _FileState(name, _Kind.LEFT, tracked, want, data, file_stat)
-    if tracked and is_begun and is_ours:
-        kind = _Kind.LEFT if _is_staged(w, name) else _Kind.IN_BRANCH
-        return _FileState(name, kind, ids[0], tracked, data, file_stat)
-    is_back = not want and name not in record.files  # the branch took it out, and a person has brought it back
-    kind = _Kind.STALE if is_ours and not tracked and not is_back else _Kind.EDIT
-    return _FileState(name, kind, ids[0], want, data, file_stat)
+        return _Document(name, _State.GONE, target) if want and not tracked else None
+    oid, *others = _ids(w, data)
+    if target in (oid, *others):
+        return _Document(name, _State.CURRENT, target, oid)
+    if ours.isdisjoint((oid, *others)):
+        return _Document(name, _State.EDIT, target, oid, data, _why_broken(data, want))
+    if tracked and _is_staged(w, name):
+        return None
+    return _Document(name, _State.AWAY if tracked else _State.OLD, target, oid)
 
 
 def _is_staged(w: Workspace, name: str) -> bool:
@@ -375,7 +379,7 @@ def _is_staged(w: Workspace, name: str) -> bool:
 def _ids(w: Workspace, data: bytes) -> list[str]:
     """The ids that the bytes can have in Git: as they are, and without the CR that Git writes by some settings."""
     forms = dict.fromkeys((data, data.replace(b"\r\n", b"\n")))
-    return [blob_id(form, w.repository.object_format) for form in forms]
+    return [w.objects.blob_id(form) for form in forms]
 
 
 def _elsewhere(w: Workspace, tip: str) -> str:
@@ -384,21 +388,19 @@ def _elsewhere(w: Workspace, tip: str) -> str:
     return "" if head == tip or git.current_branch(w.repository) == w.feature_branch else head
 
 
-def _others(w: Workspace, known: set[str]) -> list[str]:
+def _others(w: Workspace, known: set[str]) -> set[str]:
     """Files in the folder that no commit has and that could be committed: Git is asked only if there are such."""
     shut = [f".ralphy/{one.name}" for one in children(w.feature.folder, w.feature.private) if one.name != "prompts"]
     files = (one for one in walk(w.feature.folder, frozenset(shut)) if stat.S_ISREG(one.stat.st_mode))
     new = {one.path for one in files if one.path not in known and is_document(w, one.path)}
-    return sorted(new & files_not_ignored(w)) if new else []
+    return new & files_not_ignored(w) if new else set()
 
 
-def _why_broken(one: _FileState) -> Broken | None:
+def _why_broken(data: bytes, want: str) -> Broken | None:
     """Why an edit cannot be taken over as it is; None if it can."""
-    if one.data is not None and _CONFLICT.search(one.data):
+    if _CONFLICT.search(data):
         return Broken.CONFLICT
-    if one.data is not None and one.want and not one.data.strip():
-        return Broken.EMPTY
-    return None
+    return Broken.EMPTY if want and not data.strip() else None
 
 
 def _head_text(w: Workspace) -> str:
@@ -408,8 +410,4 @@ def _head_text(w: Workspace) -> str:
 
 def forget_documents(w: Workspace) -> None:
     """What lies in the folder from now on is a person's."""
-    _record(w).path.unlink(missing_ok=True)
-
-
-def _record(w: Workspace) -> Record:
-    return read_record(w.repository.checkout_dir / f"documents-{w.feature.name}.json")
+    _Note.of(w).path.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from ralphy.agents.protocol import Outcome
 from ralphy.documents import progress
 from ralphy.documents.questions import asked
 from ralphy.engine.feature import documents
-from ralphy.engine.feature.branch_tip import tip_of
+from ralphy.engine.feature.branch_tip import tip_of, work_tip
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.kept_attempts import next_number, private_commit
 from ralphy.engine.feature.land import NewCommit, chore, land, landed_event, tip_taken_up
@@ -84,7 +84,7 @@ def settle(w: Workspace, attempt: Attempt) -> None:
     v = attempt.verdict
     if attempt.story.id not in {story.id for story in committed_prd(w, tip_of(w)).stories}:
         why = f"{attempt.story.id} is not in prd.json any more"
-        lay_out(w, tip_of(w))
+        lay_out(w, work_tip(w))
         w.record("end", **{**_end(attempt), "outcome": Outcome.STOPPED.value, "detail": why, "failure": why})
         w.say(why)
         return
@@ -181,7 +181,7 @@ def _keep_attempt(w: Workspace, a: Attempt) -> None:
     if commit:
         w.record("kept", run=a.ran.run, commit=commit)
     if v.outcome is Outcome.CONFLICTED:
-        lay_out(w, tip_of(w))
+        lay_out(w, work_tip(w))
         w.record("end", **end)
         return
     if not v.outcome.costs_an_attempt:
@@ -216,7 +216,7 @@ def _is_green(verdict: Verdict) -> bool:
 
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
-    lay_out(w, tip_of(w))
+    lay_out(w, work_tip(w))
     w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
 
 

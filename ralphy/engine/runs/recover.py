@@ -14,7 +14,7 @@ from typing import Any
 from ralphy.agents.outbox import Outbox
 from ralphy.agents.protocol import AgentResult, Outcome
 from ralphy.agents.status_report import Claim
-from ralphy.engine.feature.branch_tip import tip_of
+from ralphy.engine.feature.branch_tip import tip_of, work_tip
 from ralphy.engine.feature.documents import committed_prd
 from ralphy.engine.feature.edits_in_a_run import set_edits_aside
 from ralphy.engine.feature.land import complete_intent, read_intent
@@ -108,12 +108,12 @@ def _close(w: Workspace, lane: Lane, run: Entry, result: AgentResult) -> None:
         if is_there:
             keep_code(w, lane, str(run.get("step")), name, base, laid_out)
         made = digest_of(w, name)
-        lay_out(w, tip_of(w))
+        lay_out(w, work_tip(w))
         _note_end(w, run, result, outbox=name if made else None, work=made or None)
         return
     prd = committed_prd(w, tip_of(w))
     story = next((one for one in prd.stories if one.id == run.get("story")), None)
-    lay_out(w, tip_of(w))
+    lay_out(w, work_tip(w))
     if story is None or story.is_completed:
         _note_end(w, run, result)
         return

@@ -19,7 +19,7 @@ from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
 from ralphy.engine.feature.documents import sealed_place
-from ralphy.engine.feature.live_documents import write_preview
+from ralphy.engine.feature.live_documents import show_prd
 from ralphy.engine.lane_use.checks import run_limits
 from ralphy.engine.lane_use.lane_walls import Outside, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
@@ -133,7 +133,7 @@ def show_in_work(w: Workspace, prd: Prd) -> None:
     known = {story.id for story in prd.stories}
     for story in w.session.stories_in_work & known:
         prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
-    write_preview(w, dump(prd.raw))
+    show_prd(w, dump(prd.raw))
 
 
 def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
