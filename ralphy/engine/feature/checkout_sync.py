@@ -147,19 +147,28 @@ def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
     """Bring index and files from one commit to another; gives why not, then nothing was touched."""
     if why := _why_not_now(repository):
         return why
-    with suppress(GitError):  # files that only look changed
-        repository.run("update-index", "-q", "--ignore-submodules", "--refresh")
+    _refresh(repository)
     try:
         changes = list(w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(new)))
-        view = _View.of(w, repository, old, changes)
-        if why := view.why_blocked(old):
-            return why
-        rows = [f"{now.mode} {now.oid}\t{path}" if now else f"0 {repository.null_oid}\t{path}"
-                for path, now in view.recorded.items()]  # fmt: skip
-        _two_trees(w, repository, rows, (old, new) if view.left else ())
+        staged = _staged(repository, old)
+        ready = _ready(w, repository, staged, changes)
+        gone = {path for path, _, now in changes if now is None}
+        begun = (path for path, was, _ in changes if was is None and path not in ready.keys() | staged.keys())
+        if blockers := {blocker for path in begun if (blocker := _in_the_way(repository.root, path, gone))}:
+            return f"{first_few(sorted(blockers), _MOST_NAMED)} would be overwritten: move it away"
+        return _merge_trees(w, repository, ready, (old, new))
     except GitError as error:
-        return error.stderr.partition("\n")[0] or str(error)
-    return ""
+        return _first_line(error)
+
+
+def _refresh(repository: Repository) -> None:
+    """Have Git look at files that only seem to be changed."""
+    with suppress(GitError):
+        repository.run("update-index", "-q", "--ignore-submodules", "--refresh")
+
+
+def _first_line(error: GitError) -> str:
+    return error.stderr.partition("\n")[0].removeprefix("error: ") or str(error)
 
 
 def _why_not_now(repository: Repository) -> str:
@@ -171,80 +180,57 @@ def _why_not_now(repository: Repository) -> str:
     return f"{lock} is held: remove it if Git does not run there any more" if lock.exists() else ""
 
 
-def _two_trees(w: Workspace, repository: Repository, rows: Sequence[str], trees: Sequence[str]) -> None:
-    """Record rows in the person's index and merge two trees into it and the files, if Git says that both will work."""
-    stdin = "".join(f"{row}\0" for row in rows).encode("utf-8", "surrogateescape")
+def _merge_trees(
+    w: Workspace, repository: Repository, ready: Mapping[str, Entry | None], trees: tuple[str, str]
+) -> str:  # fmt: skip
+    """Record entries in the person's index and merge two trees into it and the files; gives why Git would refuse that,
+    then nothing was touched."""
+    rows = [f"{now.mode} {now.oid}\t{path}\0" if now else f"0 {repository.null_oid}\t{path}\0"
+            for path, now in ready.items()]  # fmt: skip
+    stdin = "".join(rows).encode("utf-8", "surrogateescape")
     record = ("update-index", "--add", "--replace", "-z", "--index-info")
-    if trees:
-        scratch = repository.checkout_dir / "index-sync"
-        scratch.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(repository.git_dir / "index", scratch)
-        try:
-            repository.run(*record, stdin=stdin, index=scratch)
-            repository.run("read-tree", "-n", "-m", "-u", *trees, index=scratch)
-        finally:
-            scratch.unlink(missing_ok=True)
-    if rows:
-        repository.run(*record, stdin=stdin)
-        w.milestone("index_recorded")
-    if trees:
-        repository.run("read-tree", "-m", "-u", *trees)
+    scratch = repository.checkout_dir / "index-sync"
+    scratch.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(repository.git_dir / "index", scratch)  # its time, too: by that Git knows which files to read
+    try:
+        repository.run(*record, stdin=stdin, index=scratch)
+        if why := _why_refused(repository, scratch, trees):
+            return why
+    finally:
+        scratch.unlink(missing_ok=True)
+    repository.run(*record, stdin=stdin)
+    w.milestone("index_recorded")
+    repository.run("read-tree", "-m", "-u", *trees)
     w.milestone("checkout_followed")
-    with suppress(GitError):
-        repository.run("update-index", "-q", "--ignore-submodules", "--refresh")
+    _refresh(repository)
+    return ""
 
 
-@dataclass(slots=True)
-class _View:
-    """What stands in the way of a merge, and what is there already.
+def _why_refused(repository: Repository, index: Path, trees: tuple[str, str]) -> str:
+    """Why Git would not merge two trees into an index and the files, and what to type; "" if it would."""
+    try:
+        repository.run("read-tree", "-n", "-m", "-u", *trees, index=index)
+    except GitError as error:
+        return (f"your changes are in the way ({_first_line(error)}); do not commit them as they are, that undoes "
+                "Ralphy's work. Bring them along: "
+                f"git diff-index -p --binary {trees[0][:10]} > ../mine.patch && git reset --hard && "
+                "{ git apply --3way --whitespace=nowarn ../mine.patch; git reset -q; }")  # fmt: skip
+    return ""
 
-    `recorded` are paths whose new version is in the working tree, or is laid out there by Ralphy: they go into the
-    index. `left` is the number of paths that Git has to bring up.
-    """
 
-    recorded: dict[str, Entry | None] = field(default_factory=dict)
-    staged: list[str] = field(default_factory=list)
-    dirty: list[str] = field(default_factory=list)
-    untracked: list[str] = field(default_factory=list)
-    left: int = 0
-
-    @classmethod
-    def of(cls, w: Workspace, repository: Repository, old: str, changes: Changes) -> _View:
-        view = cls()
-        staged = _staged(repository, old)
-        dirty = set(os.fsdecode(repository.run("diff-files", "--name-only", "-z")).split("\0"))
-        gone = {path for path, _, now in changes if now is None}
-        for path, was, now in changes:
-            in_index = staged.get(path, was)
-            if in_index == now:
-                continue
-            if _is_live(w, repository, path, now or was):
-                if path not in staged or (in_index and is_known_version(w, path, in_index.oid)):
-                    view.recorded[path] = now
-                else:
-                    view.staged.append(path)
-            elif path in staged:
-                view.staged.append(path)
-            elif _holds(w, repository, path, now):
-                view.recorded[path] = now
-            elif path in dirty or (was and not _holds(w, repository, path, was) and _is_hidden(repository, path, was)):
-                view.dirty.append(path)
-            elif was is None and (blocker := _in_the_way(repository.root, path, gone)):
-                view.untracked.append(blocker)
-            else:
-                view.left += 1
-        return view
-
-    def why_blocked(self, old: str) -> str:
-        """What would be overwritten, and what to type; "" if nothing would be."""
-        changed = sorted({*self.staged, *self.dirty})
-        if changed:
-            return (f"your changes of {first_few(changed, _MOST_NAMED)} are in the way; do not commit them as they "
-                    "are, that undoes Ralphy's work. Bring them along: "
-                    f"git diff-index -p --binary {old[:10]} > ../mine.patch && git reset --hard && "
-                    "{ git apply --3way --whitespace=nowarn ../mine.patch; git reset -q; }")  # fmt: skip
-        where = first_few(sorted(set(self.untracked)), _MOST_NAMED)
-        return f"{where} would be overwritten: move it away" if self.untracked else ""
+def _ready(
+    w: Workspace, repository: Repository, staged: Mapping[str, Entry | None], changes: Changes
+) -> dict[str, Entry | None]:  # fmt: skip
+    """The new entries of what is there already, of a merge that was killed or by the person's own hand, and of
+    documents, which Ralphy lays out itself. What a person has staged is theirs, unless it is a version of Ralphy's."""
+    ready = {}
+    for path, was, now in changes:
+        in_index = staged.get(path, was)
+        is_live = _is_live(w, repository, path, now or was)
+        is_theirs = path in staged and not (is_live and in_index and is_known_version(w, path, in_index.oid))
+        if in_index != now and not is_theirs and (is_live or _holds(w, repository, path, now)):
+            ready[path] = now
+    return ready
 
 
 def _staged(repository: Repository, commit: str) -> dict[str, Entry | None]:
@@ -267,7 +253,7 @@ def _is_live(w: Workspace, repository: Repository, path: str, entry: Entry | Non
 
 
 def _holds(w: Workspace, repository: Repository, path: str, entry: Entry | None) -> bool:
-    """Is the new version in the working tree already: of a merge that was killed, or by the person's own hand?"""
+    """Is this version in the working tree?"""
     at = repository.root / path
     if entry is None:
         return not os.path.lexists(at)
@@ -275,15 +261,6 @@ def _holds(w: Workspace, repository: Repository, path: str, entry: Entry | None)
     if data is None or w.objects.blob_id(data) != entry.oid:
         return False
     return bool(at.stat().st_mode & stat.S_IXUSR) == (entry.mode == _EXECUTABLE)
-
-
-def _is_hidden(repository: Repository, path: str, entry: Entry) -> bool:
-    """Is a file changed where Git would not see it: assume-unchanged, or as large and as old as it was?"""
-    if entry.mode not in (_PLAIN, _EXECUTABLE) or read_regular(repository.root / path) is None:
-        return False
-    name = f"{path}\n".encode("utf-8", "surrogateescape")
-    filtered = b"" if "\n" in path else repository.run("hash-object", "--stdin-paths", stdin=name)
-    return filtered.decode().strip() != entry.oid
 
 
 def _in_the_way(root: Path, path: str, gone: Collection[str]) -> str:
