@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from ralphy.documents.prd_merge import began_with, merge, stories_gone
 from ralphy.documents.prd_reader import check_prd
+from ralphy.engine.feature.features import prd_at, prd_of
 from ralphy.engine.feature.live_documents import Broken, Edits
 from ralphy.engine.workspace.set_aside import free_place
 from ralphy.engine.workspace.workspace import Workspace
@@ -22,7 +25,6 @@ from ralphy.pipeline.stories import canonical
 from ralphy.text.strict_json import dump
 
 _PRD, _LOG = "prd.json", "progress.txt"
-_EMPTY: Document = {"userStories": []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,9 @@ def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tupl
     except InvalidInput as error:
         return b"", str(error), (), ()
     if _at(w, tip, _PRD) is None and not edits.bases.get(_PRD):  # the first one, as the person has written it
-        return dump(canonical(Prd.of(person)).raw), "", (), ()
+        return _canonical(person), "", (), ()
     ralphy = _document(w, tip)
-    base = _base(w, tip, edits, person)
+    base = _base(w, edits, person) or ralphy
     if gone := stories_gone(base, ralphy, person):
         return b"", f"has lost {', '.join(gone)}", gone, ()
     merged = merge(base, ralphy, person)
@@ -98,15 +100,14 @@ def _adopted_prd(w: Workspace, tip: str, edits: Edits) -> tuple[bytes, str, tupl
         document = check_prd(dump(merged.document), where)
     except InvalidInput as error:
         return b"", f"does not fit what Ralphy recorded meanwhile: {error}", (), ()
-    data = dump(canonical(Prd.of(document)).raw)
-    return data, "", (), tuple(f"{where}: {clash}" for clash in merged.clashes)
+    return _canonical(document), "", (), tuple(f"{where}: {clash}" for clash in merged.clashes)
 
 
-def _base(w: Workspace, tip: str, edits: Edits, person: Document) -> Document:
-    """The version that the person has edited: one of those that stood in the folder, else the tip's."""
-    documents = [_parsed(w.objects.read(oid)) for oid in edits.bases.get(_PRD, ())]
-    candidates = [document for document in documents if document is not None] or [_document(w, tip)]
-    return candidates[began_with(person, candidates)]
+def _base(w: Workspace, edits: Edits, person: Document) -> Document | None:
+    """The version that the person has edited: one of those that stood in the folder."""
+    versions = [prd_of(w.checkout, oid, w.feature.path) for oid in edits.bases.get(_PRD, ())]
+    candidates = [prd.raw for prd in versions if prd]
+    return candidates[began_with(person, candidates)] if candidates else None
 
 
 def _adopted_text(w: Workspace, tip: str, name: str, edits: Edits) -> bytes | None:
@@ -120,15 +121,13 @@ def _adopted_text(w: Workspace, tip: str, name: str, edits: Edits) -> bytes | No
 
 def _on_top(w: Workspace, tip: str, name: str, new: bytes, adopted: bytes) -> bytes | None:
     """Ralphy's new version of a document with what the adopted edit changed; None if both change the same."""
-    base = _at(w, tip, name) or b""
     if name != _PRD:
-        return _merged_text(w, name, base, new, adopted)
-    merged = merge(_parsed(base) or _EMPTY, _parsed(new) or _EMPTY, _parsed(adopted) or _EMPTY)
+        return _merged_text(w, name, _at(w, tip, name) or b"", new, adopted)
+    merged = merge(_document(w, tip), orjson.loads(new), orjson.loads(adopted))
     try:
-        document = check_prd(dump(merged.document), w.feature.in_repository(name))
+        return _canonical(check_prd(dump(merged.document), w.feature.in_repository(name)))
     except InvalidInput:
         return None
-    return dump(canonical(Prd.of(document)).raw)
 
 
 def _merged_text(w: Workspace, name: str, base: bytes, new: bytes, adopted: bytes) -> bytes | None:
@@ -152,11 +151,10 @@ def _at(w: Workspace, commit: str, name: str) -> bytes | None:
 
 
 def _document(w: Workspace, commit: str) -> Document:
-    return _parsed(_at(w, commit, _PRD)) or _EMPTY
+    """prd.json as a commit has it; one without stories if it has none, or an invalid one."""
+    prd = prd_at(w.checkout, commit, w.feature.path)
+    return prd.raw if prd else {"userStories": []}
 
 
-def _parsed(data: bytes | None) -> Document | None:
-    try:
-        return check_prd(data, _PRD) if data else None
-    except InvalidInput:
-        return None
+def _canonical(document: Document) -> bytes:
+    return dump(canonical(Prd.of(document)).raw)

@@ -97,9 +97,14 @@ def prd_at(checkout: Checkout, commit: str, path: str) -> Prd | None:
     entry = checkout.objects.at(checkout.objects.tree_of(commit), f"{path}/prd.json")
     if entry is None or entry.mode == TREE:
         return None
-    if entry.oid in checkout.prds:
-        return checkout.prds[entry.oid]
-    return checkout.keep_prd(entry.oid, _prd(checkout.objects.read(entry.oid) or b"", path))
+    return prd_of(checkout, entry.oid, path)
+
+
+def prd_of(checkout: Checkout, oid: str, path: str) -> Prd | None:
+    """prd.json as a blob has it; None if it is not valid."""
+    if oid in checkout.prds:
+        return checkout.prds[oid]
+    return checkout.keep_prd(oid, _prd(checkout.objects.read(oid) or b"", path))
 
 
 def _prd(data: bytes, path: str) -> Prd | None:
