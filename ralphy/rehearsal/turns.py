@@ -12,7 +12,6 @@ from ralphy.rehearsal.context import Context
 from ralphy.rehearsal.default import usual_turn
 from ralphy.rehearsal.failures import warn
 from ralphy.rehearsal.tools import Tools
-from ralphy.text.counted import counted
 
 Turn = dict[str, Any]
 
@@ -52,7 +51,7 @@ def work(turn: Turn, tools: Tools) -> None:
 def closing_text(turn: Turn, tools: Tools) -> str:
     """The last message: the turn's last text or its question, then the report block and the promise."""
     context = tools.context
-    last = _texts(turn.get("say", f"Rehearsed {context.key}: {counted(len(tools.touched), 'file')} changed."))[-1]
+    last = _texts(turn.get("say", f"Rehearsed {context.key}. Files changed: {len(tools.touched)}."))[-1]
     parts = [context.fill(turn.get("question", last))]
     exit_signal = turn.get("exit_signal", "question" not in turn)
     promise = turn.get("promise", PROMISE if context.step == "story" and exit_signal else None)
