@@ -30,8 +30,8 @@ USUAL_BASES = ("main", "master")
 MAX_DRAFT_BYTES = 8 * 1024 * 1024
 MOST_SHOWN = 10
 MOST_ERRORS = 1000
-SEE_EXAMPLE = "see prd.json.example"
 PRD_SCHEMA = ".ralphy/schemas/prd.schema.json"
+_SEE_SCHEMA = f"see {PRD_SCHEMA}, which `ralphy init` writes"
 
 
 def read_prd(path: Path, *, base_branches: Collection[str] = USUAL_BASES, where: str = "") -> Document:
@@ -41,12 +41,7 @@ def read_prd(path: Path, *, base_branches: Collection[str] = USUAL_BASES, where:
     prd.json.
     """
     where = escaped(where or str(path))
-    try:
-        return check_prd(_read(path, where), where, base_branches=base_branches)
-    except InvalidInput as error:
-        if error.hint == SEE_EXAMPLE and any((folder / PRD_SCHEMA).is_file() for folder in path.absolute().parents):
-            error.hint = f"see {PRD_SCHEMA}"
-        raise
+    return check_prd(_read(path, where), where, base_branches=base_branches)
 
 
 def check_prd(data: bytes, where: str, *, base_branches: Collection[str] = USUAL_BASES) -> Document:
@@ -124,7 +119,7 @@ def _refusal(violations: Sequence[Problem], data: bytes, where: str) -> InvalidI
     errors = [InvalidInput(str(problem), where=f"{where}:{line}", hint=problem.hint)
               for line, problem in zip(lines, violations, strict=True)]  # fmt: skip
     error = joined(errors, MOST_SHOWN)
-    error.hint = error.hint or SEE_EXAMPLE
+    error.hint = error.hint or _SEE_SCHEMA
     return error
 
 
