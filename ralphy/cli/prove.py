@@ -42,6 +42,8 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     if not rows and if_any:
         return call.output.answer("prove", none, stories=[])
     if not rows:
+        if what and ".." not in what and not call.is_feature(what):
+            _refuse_name(call, repository, what)
         raise NotFound(none, hint="name a feature or a range: ralphy prove main..HEAD")
     proofs = []
     for name in dict.fromkeys(name for name, _ in rows):
@@ -51,6 +53,16 @@ def prove(call: Invocation, what: str | None, only: str | None, by_parts: bool, 
     flagged = sum(1 for row in proofs if row["flags"])
     return call.output.answer("prove", f"{total}, {flagged} flagged" if flagged else total,
                               ExitCode.STORIES_OPEN if failed else ExitCode.DONE, stories=proofs)  # fmt: skip
+
+
+def _refuse_name(call: Invocation, repository: Repository, word: str) -> None:
+    """Raises NotFound for a word that is no feature; for the id of a story, with how to name that."""
+    of = ""
+    with suppress(NotFound):
+        of = next((name for name, one in _landed(call, repository, None) if one.story == word), "")
+    if of:
+        raise NotFound(f"{word} is a story, not a feature", hint=f"ralphy prove {of} --story {word}")
+    call.feature(word)
 
 
 def _landed(call: Invocation, repository: Repository, what: str | None) -> list[tuple[str, StoryCommit]]:

@@ -101,7 +101,10 @@ def test_what_is_not_there_is_said(landed: Project) -> None:
     assert (code, "no story US-009 landed in login\n" in out) == (2, True)
 
     code, out = ralphy(landed, "prove", "US-001")
-    assert (code, "no story landed in US-001\n" in out) == (2, True)
+    assert (code, "US-001 is a story, not a feature\n  hint: ralphy prove login --story US-001\n" in out) == (2, True)
+
+    code, out = ralphy(landed, "prove", "lgoin")
+    assert (code, "did you mean login?" in out) == (2, True)
 
     code, out = ralphy(landed, "prove", "main..nowhere")
     assert (code, "'nowhere' is not a commit" in out) == (3, True)
