@@ -135,7 +135,7 @@ def test_without_a_source_nothing_is_blocked(checkout: Path, objects: Objects, g
     git("commit", "--quiet", "--message", "chore: empty", cwd=checkout)
     verdict = probed(objects, objects.tree_of("HEAD"), COMMANDS, [TESTS], lambda _: [], is_mounted=True)
     assert not verdict.problem
-    assert "no source of a known language" in verdict.notes[0]
+    assert "no source file in a language that Ralphy knows" in verdict.notes[0]
 
 
 def test_only_sources_are_spoiled_and_modes_stay(checkout: Path, objects: Objects, git: RunGit) -> None:
