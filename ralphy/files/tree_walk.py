@@ -103,9 +103,9 @@ def _identity(state: os.stat_result) -> _Identity:
 
 
 def link_on_the_way(root: Path, path: Path) -> Path | None:
-    """The first folder between `root` and a path in it that is a link, and so leads out of `root`; None if none is."""
-    way = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
-    return next((folder for folder in reversed(way) if folder.is_symlink()), None)
+    """The first link on the way from `root` to a path in it, including that path; None if there is none."""
+    way = [at for at in (path, *path.parents) if at != root and at.is_relative_to(root)]
+    return next((at for at in reversed(way) if at.is_symlink()), None)
 
 
 def size_of(path: Path) -> int:

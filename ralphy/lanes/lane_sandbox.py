@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from ralphy.errors import EnvironmentProblem
-from ralphy.files.tree_walk import walk
+from ralphy.files.tree_walk import link_on_the_way, walk
 from ralphy.lanes.git_folder import PersonGit
 from ralphy.lanes.other_paths import other_paths
 from ralphy.sandbox.bubblewrap import Sandbox, View, closed_around, open_around
@@ -106,7 +106,7 @@ class LaneSandbox:
         No link is followed. The open sandbox leaves a link as it is: the machine is visible there anyway.
         """
         paths = [PurePath(name) for name in self.protected]
-        links = {path: _link_on_the_way(tree, path) for path in paths}
+        links = {path: link_on_the_way(tree, tree / path) for path in paths}
         for link in filter(None, links.values()):
             if self.view:
                 raise EnvironmentProblem(
@@ -138,12 +138,6 @@ class LaneSandbox:
             top, inner = _mounted(self.root, bind.at, home)
             if top:
                 make_mount_point(top, inner, is_file=not bind.source.is_dir(), may_replace=top == home / "git")
-
-
-def _link_on_the_way(top: Path, inner: PurePath) -> Path | None:
-    """The first link on the way from a folder to a path in it, including that path."""
-    places = (top / at for at in (*reversed(inner.parents[:-1]), inner))
-    return next((place for place in places if place.is_symlink()), None)
 
 
 def _mounted(root: Path, at: Path, home: Path) -> tuple[Path | None, PurePath]:
