@@ -26,7 +26,7 @@ _UNNAMED = ("/memfd:", "/dev/zero (deleted)", "/SYSV")
 
 class RunLimits:
     """Looks now and then whether the descendants of a process keep to the limits of one run. 0 is no limit; `folders`
-    lie on the disks that must have space."""
+    lie on the disks that must have space. `why` is a sentence about the limit that was passed."""
 
     def __init__(
         self, max_memory_mb: int = 0, max_processes: int = 0, min_free_mb: int = 0, folders: Sequence[Path] = ()
@@ -35,17 +35,20 @@ class RunLimits:
         self.max_processes = max_processes
         self.min_free_mb = min_free_mb
         self.folders = folders
+        self.why = ""
         self._disk_at = NEVER
         self._tree_at: float | None = None
         self._processes = len(psutil.pids())
 
-    def why_over(self, root: int, now: float) -> tuple[str, str] | None:
-        """Why the run below the process `root` must end now: a word ("memory", "processes" or "disk") and a sentence.
-        None if it may go on. Most calls cost nothing. `now` is in seconds of a monotonic clock."""
+    def why_over(self, root: int, now: float) -> str | None:
+        """Why the run below the process `root` must end now: "memory", "processes" or "disk"; None if it may go on.
+
+        Most calls cost nothing. `now` is in seconds of a monotonic clock.
+        """
         if now - self._disk_at >= DISK_EVERY_S:
             self._disk_at = now
-            if reason := self.lack_of_disk():
-                return reason
+            if self.lacks_disk():
+                return "disk"
         if self._tree_at is None:
             self._tree_at = now  # nothing has been started yet
         waited_s = now - self._tree_at
@@ -59,27 +62,29 @@ class RunLimits:
         most = self.max_processes
         return most > 0 and len(psutil.pids()) - self._processes > most
 
-    def lack_of_disk(self) -> tuple[str, str] | None:
-        """Why there is too little space on the disk now; None if there is enough."""
+    def lacks_disk(self) -> bool:
+        """Is there too little space on the disk now?"""
         if not self.min_free_mb:
-            return None
+            return False
         free, folder = free_bytes(self.folders)
         if free >= self.min_free_mb * MEGABYTE:
-            return None
+            return False
         left = f"{free // MEGABYTE:.0f} MB are free" if free else "the disk is not writable"
-        limit = f"limits.min_free_mb: {self.min_free_mb}"
-        return "disk", f"the disk is nearly full: {left} at {folder} ({limit})"
+        self.why = f"the disk is nearly full: {left} at {folder} (limits.min_free_mb: {self.min_free_mb})"
+        return True
 
-    def _tree(self, root: int) -> tuple[str, str] | None:
+    def _tree(self, root: int) -> str | None:
         family, most = descendants(root), self.max_processes
         if most and len(family) > most:
-            return "processes", f"it had {len(family)} processes at once (limits.max_processes: {most})"
+            self.why = f"it had {len(family)} processes at once (limits.max_processes: {most})"
+            return "processes"
         most = self.max_memory_mb * MEGABYTE
         if not most or most_bytes(family) <= most:
             return None
         if (exact := exact_bytes(descendants(root))) <= most:
             return None
-        return "memory", f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {self.max_memory_mb})"
+        self.why = f"it used {exact // MEGABYTE} MB of memory (limits.max_memory_mb: {self.max_memory_mb})"
+        return "memory"
 
 
 def most_bytes(processes: Iterable[psutil.Process]) -> int:

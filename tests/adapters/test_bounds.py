@@ -37,7 +37,7 @@ def family(request: pytest.FixtureRequest) -> Iterator[int]:
         parent.communicate()
 
 
-def later(limits: RunLimits, root: int) -> tuple[str, str] | None:
+def later(limits: RunLimits, root: int) -> str | None:
     """What is found when the first look is due."""
     assert limits.why_over(root, 0.0) is None
     return limits.why_over(root, 10.0)
@@ -55,8 +55,7 @@ def test_a_disk_without_inodes_has_no_room(monkeypatch: pytest.MonkeyPatch, tmp_
     found = os.statvfs(tmp_path)
     monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((*found[:5], 100, 0, 0, *found[8:])))
 
-    over = RunLimits(min_free_mb=1, folders=(tmp_path,)).why_over(os.getpid(), 0.0)
+    limits = RunLimits(min_free_mb=1, folders=(tmp_path,))
 
-    assert over is not None
-    assert over[0] == "disk"
-    assert f"the disk is not writable at {tmp_path}" in over[1]
+    assert limits.why_over(os.getpid(), 0.0) == "disk"
+    assert f"the disk is not writable at {tmp_path}" in limits.why

@@ -48,7 +48,7 @@ def test_memory_that_no_process_shows_is_counted(either: Box, how: str) -> None:
     assert looks.why_over(os.getpid(), 0.0) is None
     with holding(either, HOLDS[how]):
         over = looks.why_over(os.getpid(), 10.0)
-    assert over and over[0] == "memory", over
+    assert over == "memory", looks.why
     assert exact_bytes(descendants(os.getpid())) < before + 60 * MEGABYTE
 
 

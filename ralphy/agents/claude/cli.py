@@ -123,8 +123,9 @@ class _Conversation:
         # Counted from the last event: another result follows when background work ends.
         if transcript.is_finished and now - (transcript.last_event_at or now) >= self.at.exit_grace_s:
             return AFTER_RESULT
-        if over := self.at.limits.why_over(root, now) if self.at.limits else None:
-            reason, self.why = over
+        limits = self.at.limits
+        if limits and (reason := limits.why_over(root, now)):
+            self.why = limits.why
             return reason
         return self._warn(now) or (self.at.should_stop() if self.at.should_stop else None)
 

@@ -26,7 +26,6 @@ from ralphy.pipeline.events import CheckRan, Purpose
 from ralphy.processes.capture import capture
 from ralphy.processes.command import NotStarted
 from ralphy.processes.resource_limits import RunLimits
-from ralphy.processes.supervision import ShouldStop
 from ralphy.sandbox.bubblewrap import command_inside
 
 if TYPE_CHECKING:
@@ -147,19 +146,20 @@ def _run(
     w: Workspace, lane: Lane, whose: str, check: Check, words: Sequence[str], env: Mapping[str, str], shared: str = ""
 ) -> CheckResult:
     """Run a command in a lane, inside the walls of `checks` or an `agent`; it may write to the folder `shared`."""
-    over: list[str] = []
-    inside = lane.environment(env, w.config.lanes.port_base)
+    limits, inside = run_limits(w), lane.environment(env, w.config.lanes.port_base)
+    if limits.lacks_disk():  # before the check began
+        limits.min_free_mb = 0
     try:
         command = command_inside(sandbox_of(w, lane, whose), words, lane.at, inside, check.timeout_s, shared)
-        end, output = capture(command, _OUTPUT_BYTES, should_stop=_keeps_limits(w, over))
+        end, output = capture(command, _OUTPUT_BYTES, should_stop=lambda root: limits.why_over(root, time.monotonic()))
     except NotStarted as error:
         why = f"could not be started: {error.what}"
         return CheckResult(check.name, None, 0.0, str(error), why=why, stopped="start")
     text = output.decode("utf-8", "replace")
     if end.stopped == "disk":  # as with an agent: there may be space later, and the result means nothing now
-        raise DiskFull(over[0], where=str(w.repository.root), hint="free some space")
+        raise DiskFull(limits.why, where=str(w.repository.root), hint="free some space")
     if end.stopped:
-        why = over[0] if over else f"took more than {check.timeout_s:g} s"
+        why = f"took more than {check.timeout_s:g} s" if end.stopped == "deadline" else limits.why
         return CheckResult(check.name, None, end.duration_s, text, why=why, stopped=end.stopped)
     if end.returncode == 0:
         return CheckResult(check.name, 0, end.duration_s, text)
@@ -183,22 +183,6 @@ def run_limits(w: Workspace) -> RunLimits:
     """The limits of one run of an agent or a check; the space counts where code, journal and the agent's files lie."""
     limits = w.config.limits
     return RunLimits(limits.max_memory_mb, limits.max_processes, limits.min_free_mb, places(w))
-
-
-def _keeps_limits(w: Workspace, over: list[str]) -> ShouldStop:
-    """A function that gives why a check's processes must be stopped, None if they need not be; `over` gets the
-    sentence about the limit."""
-    limits = run_limits(w)
-    if limits.lack_of_disk():  # before the check began
-        limits.min_free_mb = 0
-
-    def why_stop(root: int) -> str | None:
-        reason, sentence = limits.why_over(root, time.monotonic()) or (None, "")
-        if reason:
-            over.append(sentence)
-        return reason
-
-    return why_stop
 
 
 def argv(check: Check) -> tuple[str, ...]:
