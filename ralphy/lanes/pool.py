@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from ralphy.errors import DiskFull, EnvironmentProblem
-from ralphy.files.disk_space import as_problem
+from ralphy.files.disk_space import refusal
 from ralphy.files.notes import read_note
 from ralphy.files.tree_walk import children, remove, size_of
 from ralphy.git.commands import Repository
@@ -154,11 +153,7 @@ class Pool:
             _make_private(self.folder.parent)
             _make_private(self.folder)
         except OSError as error:
-            if isinstance(full := as_problem(error), DiskFull):
-                raise full from error
-            what, where = f"the folder of lanes cannot be made: {error.strerror}", str(self.folder.parent)
-            hint = "set lanes.dir to a folder that you can write to"
-            raise EnvironmentProblem(what, where=where, hint=hint) from error
+            raise refusal(error, "the folder of lanes (lanes.dir) cannot be made", str(self.folder.parent)) from error
 
     def _facts(self, name: str, home: Path) -> LaneFacts:
         note = read_note(home / "lane.json", 1 << 16)
