@@ -52,8 +52,10 @@ class RunFiles:
 
     def save_prompt(self, prompt: bytes) -> None:
         """Save a copy of the prompt for people. The agent does not read it: by its descriptor, it could write to it."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            _write_private(self.prompt, prompt)
+            with os.fdopen(os.open(self.prompt, flags, 0o600), "wb") as file:
+                file.write(prompt)
         except OSError as error:
             raise refusal(error, "cannot be written", str(self.prompt)) from error
 
@@ -64,9 +66,3 @@ class RunFiles:
         note = b'{"type":"ralphy_cut","bytes_left_out":%d}\n' % self.stream.left_out
         self.stream.close(note + last)
         self.errors.close(b"[%d bytes left out]\n" % self.errors.left_out)
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
