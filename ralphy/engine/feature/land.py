@@ -8,7 +8,7 @@ intent only if its commit is the branch's tip, and never reads the log to comple
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
@@ -35,7 +35,6 @@ from ralphy.engine.feature.live_documents import (
     Laid,
     edited,
     ids_of,
-    is_known_version,
     lay_out,
     note_ours,
     removed_here,
@@ -140,16 +139,17 @@ def _moved_to(w: Workspace, new: NewCommit, edits: Edits, merged: MergedEdits) -
     keep_aside(w, merged)
     for sentence in merged.messages:
         w.say(sentence)
-    _tell_of_back(w, laid, adopted)
+    _tell_of_back(w, laid)
     finish_intent(w, new.end)
     return commit
 
 
-def _tell_of_back(w: Workspace, laid: Laid, adopted: Collection[str]) -> None:
+def _tell_of_back(w: Workspace, laid: Laid) -> None:
     """Say which of a person's edits the checkout does not show any more."""
-    if theirs := [name for name in laid.back if name in adopted]:
-        w.say(f"{first_few(theirs, _MOST_NAMED)}: your change is committed on {w.feature_branch}; the checkout has the "
-              "version of its own branch again")  # fmt: skip
+    if laid.back:
+        names = first_few(laid.back, _MOST_NAMED)
+        w.say(f"{names}: your change is committed on {w.feature_branch}; the checkout has the version of its own "
+              "branch again")  # fmt: skip
 
 
 def _move(w: Workspace, old: str, commit: str) -> None:
@@ -372,12 +372,10 @@ def begin_branch(w: Workspace, before: Tree, prd: Prd) -> str:
     exclude(w.repository, f"{w.feature.path}/")
     _move(w, before.behind, commit)
     w.milestone("branch_made")
-    here = ids_of(w, edits.files)
-    theirs = [name for name, oid in here.items() if not is_known_version(w, w.feature.in_repository(name), oid)]
-    note_ours(w, here)
+    note_ours(w, ids_of(w, edits.files))
     for name, oid in gone.items():
         replace_if(w.feature.file(name), w.objects.read(oid), lambda content: content is None)
-    _tell_of_back(w, lay_out(w, commit), theirs)
+    _tell_of_back(w, lay_out(w, commit))
     record_branch_tip(w, commit)
     return commit
 
