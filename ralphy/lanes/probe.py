@@ -17,18 +17,16 @@ from typing import TYPE_CHECKING
 
 from ralphy.files.notes import read_note, write_note
 from ralphy.git.objects import Entry
-from ralphy.testguard.substance import is_manifest, is_test
+from ralphy.testguard.substance import CODE, is_manifest, is_test
 
 if TYPE_CHECKING:
     from ralphy.git.objects import Objects
 
 _LINE = b") this line is not code: a probe put it here\n"
 _IN_SCRIPT = b"<script>\n" + _LINE + b"</script>\n"
-_CODE = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm cs fs
-    vb swift dart rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads"""
 _SCRIPTS = frozenset(["sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "awk"])
 _SPOILED: Mapping[str, bytes] = {
-    **dict.fromkeys((*_CODE.split(), *_SCRIPTS), _LINE),
+    **dict.fromkeys((*(ending[1:] for ending in CODE if ending != ".sql"), *_SCRIPTS), _LINE),
     "php": b"<?php\n" + _LINE,
     **dict.fromkeys(("vue", "svelte", "astro"), _IN_SCRIPT),
 }

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 from ralphy.testguard.test_files import parsed
 
+_LANGUAGES = """py pyx pyi js jsx mjs cjs ts tsx mts cts go rs java kt scala groovy clj cljs c h cc cpp cxx hpp hh m mm
+    cs fs vb swift dart php rb ex exs erl hrl hs ml mli elm lua pl pm r jl nim zig cr d v sol cu f90 f95 pas ada adb ads
+    sql"""
+CODE = tuple(f".{ending}" for ending in _LANGUAGES.split())  # what a shell runs is none
 DOCUMENTS = (".md", ".rst", ".txt", ".adoc", ".org", ".pdf")
 _DOCUMENT_NAMES = ("readme", "license", "licence", "copying", "notice", "authors", "changelog", "contributing")
 # Text by its ending, yet read by a program.

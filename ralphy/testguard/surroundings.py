@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.substance import is_test
+from ralphy.testguard.substance import CODE, is_test
 from ralphy.testguard.test_files import is_readable, tests_in
 
 # Files that are the runner's, or what runs it.
@@ -52,8 +52,6 @@ _BENDS = re.compile(
     r"|\bfunc TestMain\(|" + _ENDS,
     re.M,
 )
-_CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".go", ".rs", ".java", ".kt", ".rb",
-         ".php", ".c", ".cc", ".cpp", ".h", ".hpp", ".cs", ".swift", ".scala", ".ex", ".sql", ".lua")  # fmt: skip
 _DOCUMENTS = (".md", ".rst", ".adoc", ".html", ".css", ".scss", ".svg", ".png", ".jpg", ".gif", ".pdf")
 _DATA = re.compile(
     r"\.(?:txt|md|json\w*|ya?ml|toml|xml|html?|csv|tsv|snap|golden|expected|out|png|jpe?g|gif|svg|pdf|bin|gz)$"
@@ -75,7 +73,7 @@ def around(path: str, old: str | None, new: str | None, named: Collection[str]) 
 
 def could_hide_failures(path: str, old: str | None, new: str | None, named: Collection[str]) -> bool:
     """May a check be unable to say no after this change? Then it is asked."""
-    is_plain = path.endswith((*_CODE, *_DOCUMENTS)) or is_test(path)
+    is_plain = path.endswith((*CODE, *_DOCUMENTS)) or is_test(path)
     return not is_plain or _is_helper(path, new) or is_run(path, named) or bool(around(path, old, new, named))
 
 
@@ -111,7 +109,7 @@ def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding
 
 def _words(path: str, old: str | None, new: str | None) -> list[str]:
     """The first words by which added code reaches for its runner, or an added test bends it."""
-    if not path.endswith(_CODE):
+    if not path.endswith(CODE):
         return []
     pattern = _BENDS if is_test(path) else _REACHES
     words = (" ".join(match[0].split()) for match in pattern.finditer("\n".join(_added(old, new))))

@@ -25,15 +25,13 @@ from ralphy.engine.verify.parts import hunks_in
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
-from ralphy.testguard.substance import is_manifest
+from ralphy.testguard.substance import CODE, is_manifest
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 from ralphy.testguard.test_keys import Key
 
 _MOST_UNPROVED = 2  # refusals of a story for want of a proof
 _MOST_NOTED = 20
 _DOCUMENTS = re.compile(r"(?:^|/)(?:docs?|documentation|examples?|samples?)/")
-_CODE = (".py", ".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c", ".cc",
-         ".cpp", ".h", ".hpp", ".cs", ".swift", ".scala", ".ex", ".sh", ".sql", ".lua")  # fmt: skip
 
 
 def tests_could_tell(c: Case) -> Verdict | None:
@@ -65,7 +63,7 @@ def _are_run(c: Case) -> bool:
 def _code_in_documents(c: Case) -> Iterator[str]:
     """The code that a story of kind `docs` changes; what stands in folders of documents or examples is none."""
     for change, hunk in hunks_in(c.w, c.candidate, c.changes):
-        if change.path.endswith(_CODE) and not _DOCUMENTS.search(change.path):
+        if change.path.endswith((*CODE, ".sh")) and not _DOCUMENTS.search(change.path):
             yield f"{hunk.place} is code, and the story is of kind docs"
 
 
