@@ -70,7 +70,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
     pool = Pool(repository, folder, None, "moderate")
     try:
         all_lanes = pool.listed()
-        names = [lane.name for lane in all_lanes if not lane.pid] if is_all else _free(all_lanes, removed)
+        names = [lane.name for lane in all_lanes if not lane.pid] if is_all else _lanes_to_delete(all_lanes, removed)
         freed = pool.let_go(names)
         left = pool.listed() if names else all_lanes
     finally:
@@ -82,7 +82,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
     return call.output.answer("lanes", lines, folder=str(pool.folder), lanes=rows, freed_bytes=freed)
 
 
-def _free(all_lanes: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
+def _lanes_to_delete(all_lanes: Sequence[LaneFacts], wanted: Sequence[str]) -> list[str]:
     """The lanes to delete. NotFound for an unknown name, Conflict for a lane in use."""
     known = {lane.name: lane for lane in all_lanes}
     for name in wanted:

@@ -33,12 +33,12 @@ _MOST_FILES, _MOST_OF_AN_ERROR = 200, 2000
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What became of a story: `commit` completes it ("": it does not count, `reason` says why). `is_anything` says
+    """What became of a story: `commit` completes it ("": it does not count, `reason` says why). `has_commits` says
     whether anything was committed at all."""
 
     commit: str = ""
     reason: str = ""
-    is_anything: bool = True
+    has_commits: bool = True
 
 
 def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -> Settled:
@@ -46,7 +46,7 @@ def settle_session(w: Workspace, s: Snapshot, story: Story, loop: SessionLoop) -
     base = _base(w, s, loop)
     candidate = committed(w, base, s.tree.head)
     if not candidate.files and not candidate.refused:
-        return Settled(reason=_how(w, s), is_anything=False)
+        return Settled(reason=_how(w, s), has_commits=False)
     verdict = judge_session(w, story, candidate, loop.attempts - 1)
     judged = verdict.candidate or candidate
     if verdict.passed and judged.tree != candidate.tree:

@@ -40,7 +40,7 @@ class Hunk:
         return b"".join([*lines[: self.begin], *self.old, *lines[self.end :]])
 
 
-def has_hunks(change: FileChange) -> bool:
+def is_changed_code(change: FileChange) -> bool:
     """Is it a changed file of code; no test, manifest, link or bytes?"""
     is_code = not (is_test(change.path) or is_manifest(change.path)) and change.mode.startswith("100")
     return change.new is not None and b"\0" not in change.new and is_code

@@ -8,7 +8,7 @@ from difflib import unified_diff
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.testguard.hunks import Hunk, has_hunks, hunks_of
+from ralphy.testguard.hunks import Hunk, hunks_of, is_changed_code
 from ralphy.testguard.substance import FileChange
 
 _OLD = b"def a():\n    return 1\n"
@@ -68,11 +68,11 @@ def test_what_is_taken_away_is_a_hunk_and_tests_of_rust_are_none() -> None:
 
 def test_tests_manifests_links_and_bytes_have_no_hunks() -> None:
     code = b"def test_a(): assert 1\n"
-    assert has_hunks(FileChange("a.py", None, code))
+    assert is_changed_code(FileChange("a.py", None, code))
     for change in (FileChange("tests/test_a.py", None, code), FileChange("pyproject.toml", None, b"[project]\n"),
                    FileChange("logo.png", None, b"\0\1"), FileChange("a.py", None, b"b.py", "120000"),
                    FileChange("a.py", code, None, "")):  # fmt: skip
-        assert not has_hunks(change)
+        assert not is_changed_code(change)
 
 
 @given(old=_LINES, new=_LINES)

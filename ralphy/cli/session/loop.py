@@ -143,12 +143,12 @@ def _judged(w: Workspace, s: Snapshot, loop: SessionLoop, promised: set[str]) ->
     settled = settle_session(w, s, story, tried)
     if settled.commit:
         return Judged(replace(tried, base=settled.commit), DONE, f"{story.id} is verified and completed.")
-    if FAILED in promised or (settled.is_anything and tried.attempts >= tried.max_attempts):
+    if FAILED in promised or (settled.has_commits and tried.attempts >= tried.max_attempts):
         undone = give_up(w, s, story, tried, settled.reason)
-        reverted = f", and commit {undone[:10]} reverts its changes" if settled.is_anything else ""
+        reverted = f", and commit {undone[:10]} reverts its changes" if settled.has_commits else ""
         return Judged(replace(tried, base=undone), FAILED, f"{story.id} failed{reverted}. Reason: {settled.reason}")
     text = f"{story.id} is not completed yet: {settled.reason}"
-    return Judged(tried if settled.is_anything else loop, "", text)
+    return Judged(tried if settled.has_commits else loop, "", text)
 
 
 def _next(w: Workspace, judged: Judged, promised: set[str]) -> tuple[SessionLoop, str]:

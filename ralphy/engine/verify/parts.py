@@ -25,7 +25,7 @@ from ralphy.git.objects import Entry
 from ralphy.pipeline.decision import ProveParts
 from ralphy.pipeline.model import Snapshot, Story
 from ralphy.pipeline.parts import due, noted, parts_in_words
-from ralphy.testguard.hunks import Hunk, has_hunks, hunks_of
+from ralphy.testguard.hunks import Hunk, hunks_of, is_changed_code
 from ralphy.testguard.substance import digest_of
 from ralphy.testguard.test_keys import Key
 from ralphy.text.json_coerce import mapping_of, number_of
@@ -83,7 +83,7 @@ def parts_of(w: Workspace, candidate: Candidate, ask: Ask) -> Iterator[Part]:
 
 def hunks_in(w: Workspace, candidate: Candidate, changes: Iterable[Change]) -> Iterator[tuple[Change, Hunk]]:
     """The hunks of code in a candidate, each with the change of its file."""
-    for change in filter(has_hunks, changes):
+    for change in filter(is_changed_code, changes):
         diff = diff_of(w.repository, candidate.green, candidate.tree, change.path)
         yield from ((change, hunk) for hunk in hunks_of(change, diff))
 
