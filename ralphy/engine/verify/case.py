@@ -205,10 +205,8 @@ class Case:
 
     @property
     def testing(self) -> list[tuple[Check, CheckResult]]:
-        """The checks that run tests, with their results: green, or red by tests alone that are known or flaky."""
-        by_name = {check.name: check for check in self.w.checks}
-        excused = [(by_name[one.name], one) for one in self.checks if not one.is_green and tests_of(one)]
-        return [*checks_with_tests(self.w, self.checks), *excused]
+        """The checks that can be asked again, with their results on the candidate."""
+        return checks_with_tests(self.w, self.checks)
 
     def ask(
         self, tree: str, check: Check, purpose: Purpose, files: Collection[str] = (),
@@ -240,7 +238,10 @@ class Case:
 
 
 def checks_with_tests(w: Workspace, results: Sequence[CheckResult]) -> list[tuple[Check, CheckResult]]:
-    """The green checks that run tests; if none is known to, all green ones."""
+    """The checks that run tests, with their results: green, or red by tests alone that are known or flaky; if no green
+    one is known to run any, all green ones."""
     by_name = {check.name: check for check in w.checks}
-    pairs = [(by_name[result.name], result) for result in results if result.name in by_name and result.is_green]
-    return [pair for pair in pairs if pair[1].listing or any("test" in word for word in argv(pair[0]))] or pairs
+    pairs = [(by_name[result.name], result) for result in results if result.name in by_name]
+    green = [pair for pair in pairs if pair[1].is_green]
+    run_tests = [pair for pair in green if pair[1].listing or any("test" in word for word in argv(pair[0]))]
+    return [*(run_tests or green), *(pair for pair in pairs if not pair[1].is_green and tests_of(pair[1]))]

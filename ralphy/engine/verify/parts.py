@@ -97,7 +97,7 @@ def is_missed(
     `results` are those of the checks on the whole code, `red` the story's own tests.
     """
     files = sorted({path for test in red if (path := Key.of(test).path)})
-    checks = checks_with_tests(w, results)
+    checks = checks_with_tests(w, [result for result in results if result.is_green])
     if not checks:
         return None
     own = [(check, words, result) for check, result in checks if (words := words_for(w, check, files))]
