@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ralphy.engine.feature.documents import committed_prd
-from ralphy.engine.lane_use.checks import run_checks
+from ralphy.engine.lane_use.checks import CheckResult, run_checks
 from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import candidate_of, file_changes
 from ralphy.engine.verify.baseline_records import key_of, record_baseline
@@ -66,12 +66,13 @@ def prove(w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False
     w.config = replace(w.config, acceptance=replace(w.config.acceptance, tests="visible"))
     if w.config.verify.unproved == "reject":  # these went back as often as they had to, and landed
         w.config = replace(w.config, verify=replace(w.config.verify, unproved="flag"))
-    asked: set[str] = set()
+    red_tests: dict[str, frozenset[str]] = {}
     for one in landed:
-        yield _proof(w, one, asked, by_parts=by_parts)
+        yield _proof(w, one, red_tests, by_parts=by_parts)
 
 
-def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -> Proof:
+def _proof(w: Workspace, one: StoryCommit, red_tests: dict[str, frozenset[str]], *, by_parts: bool) -> Proof:
+    """The proof of a commit; `red_tests` are the tests that fail, by the code that the checks have run on."""
     story = next((s for s in committed_prd(w, one.commit).stories if s.id == one.story), None)
     if story is None:
         return Proof(one.story, one.subject, one.commit, "prd.json of this commit has no such story")
@@ -80,9 +81,12 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
     was = text_of(evidence.get("change"))
     if was and was != digest_of(file_changes(w, candidate.green, candidate.tree)):
         return Proof(one.story, story.title, one.commit, "the commit's code is not what was verified when it landed")
-    _ask_before(w, candidate.green, asked)
-    verdict = judge_tree(w, story, candidate)
-    asked.add(key_of(candidate.code, w.checks))
+    before = key_of(w.code_of(candidate.green), w.checks)
+    if before not in red_tests:
+        red_tests[before] = _ask_before(w, candidate.green)
+    verdict = judge_tree(w, story, candidate, red_tests[before])
+    if verdict.passed:
+        red_tests[key_of(candidate.code, w.checks)] = red_tests[before] & _red(verdict.checks)
     proof = _proof_from(one, story, verdict, mapping_of(evidence.get("tests")))
     if not by_parts or not proof.holds:
         return proof
@@ -90,16 +94,16 @@ def _proof(w: Workspace, one: StoryCommit, asked: set[str], *, by_parts: bool) -
     return replace(proof, parts=tuple(parts))
 
 
-def _ask_before(w: Workspace, tree: str, asked: set[str]) -> None:
-    """Run the checks on the code before a story, unless the story before it was just proved with that code."""
-    key = key_of(w.code_of(tree), w.checks)
-    if key in asked:
-        return
+def _ask_before(w: Workspace, tree: str) -> frozenset[str]:
+    """Run the checks on the code before a story; the tests that fail there."""
     lay_out_clean(w, tree)
     results = run_checks(w, "baseline", until_red=False)
     record_baseline(w, w.code_of(tree), results)
-    w.history.known_red = frozenset(name for result in results if not result.is_green for name in result.failing)
-    asked.add(key)
+    return _red(results)
+
+
+def _red(results: Sequence[CheckResult]) -> frozenset[str]:
+    return frozenset(name for result in results if not result.is_green for name in result.failing)
 
 
 def _proof_from(one: StoryCommit, story: Story, verdict: Verdict, noted: Mapping[str, Any]) -> Proof:

@@ -15,7 +15,7 @@ from ralphy.cli.main import main
 from ralphy.resources import schema
 from tests.engine.building import Project, build, story
 from tests.engine.nights import played_once
-from tests.engine.pytested import pytested
+from tests.engine.pytested import PYTESTS, pytested
 
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
 HALF = "\n\ndef half(a):\n    return a / 2\n"
@@ -165,3 +165,16 @@ def test_a_test_that_was_the_proof_and_is_it_no_more_is_flagged(landed: Project,
     (row,) = value["stories"]
     assert (code, row["holds"]) == (0, True)
     assert "tests/test_mul.py::test_mul failed without the story's code when it landed, and passes now" in row["flags"]
+
+
+def test_a_failure_that_one_story_ended_is_no_proof_of_the_next(tmp_path: Path) -> None:
+    stories = story("US-001"), story("US-002", priority=2)
+    files = {**PYTESTS, "tests/test_mul.py": asks("mul", "mul(2, 3) == 6")}
+    project = pytested(tmp_path, *stories, files=files, verify={"unproved": "flag"})
+    project.play(stories={"US-001": [{"append": {"calc.py": MUL}}], "US-002": [{"append": {"calc.py": HALF}}]})
+    project.loop(accepts_red=True)
+
+    _, value = proved(project, "login")
+
+    red = {row["story"]: row["red_first"] for row in value["stories"]}
+    assert red == {"US-001": ["tests/test_mul.py::test_mul"], "US-002": []}

@@ -30,7 +30,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     require_agent(w)
     results = _run_all(w, snapshot.tree.head)
     _require_ends(results)
-    if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results):
+    if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results, w.history.known_red):
         results = again.results
     require_real_checks(w, w.objects.tree_of(snapshot.tree.head), results)
     for result in results:

@@ -125,8 +125,9 @@ class ListedFiles:
 class Case:
     """What is judged, and what its judges have found so far.
 
-    `flagged` and `notes` do not speak against it, `evidence` is what the story records of its tests. `own` is what the
-    story's own tests prove, `late` how many runs had come to no end before, `went_back` how often no test proved it.
+    `known_red` tests failed before. `flagged` and `notes` do not speak against it, `evidence` is what the story records
+    of its tests. `own` is what the story's own tests prove, `late` how many runs had come to no end before, `went_back`
+    how often no test proved it.
     """
 
     w: Workspace
@@ -134,6 +135,7 @@ class Case:
     result: AgentResult
     claim: Claim
     hooked: Hooked
+    known_red: frozenset[str]
     went_back: int = 0
     checks: Sequence[CheckResult] = ()
     flagged: list[Finding] = field(default_factory=list)

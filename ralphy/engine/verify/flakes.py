@@ -47,10 +47,13 @@ class Again:
         return [f"flaky: {'; '.join([*rows, *more])}"]
 
 
-def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: str = "") -> Again | None:
-    """The checks' results on a tree once the flaky tests are excused; None if their failures count. `before` is the
-    tree of the last green commit, without the change; "" if nothing has changed."""
-    first = _failing(w, results)
+def ask_again(
+    w: Workspace, tree: str, results: Sequence[CheckResult], known_red: frozenset[str], before: str = ""
+) -> Again | None:
+    """The checks' results on a tree once the flaky tests are excused; None if their failures count. Those of the tests
+    in `known_red` do not. `before` is the tree of the last green commit, without the change; "" if nothing has changed.
+    """
+    first = _failing(results, known_red)
     if not (w.config.verify.retries and first and _came_to_an_end(results)):
         return None
     known = (known_tests(w, w.code_of(before)) or {}) if before else {}
@@ -59,27 +62,28 @@ def ask_again(w: Workspace, tree: str, results: Sequence[CheckResult], before: s
     w.say(f"  running again: {', '.join(sorted(test for _, test in first)[:5])}", is_detail=True)
     runs, began = [list(results)], time.monotonic()
     left = w.config.verify.retries if _pass_alone(w, tree, first) else 0
-    while left and _never_passed(w, runs) and time.monotonic() - began < _MOST_SECONDS:
+    while left and _never_passed(runs, known_red) and time.monotonic() - began < _MOST_SECONDS:
         runs.append(_whole(w, tree))
         left -= 1
     without = frozenset[Name]()
-    if _never_passed(w, runs) and before and is_known_green(w, w.code_of(before)):
-        without = _failing(w, _whole(w, before))
+    if _never_passed(runs, known_red) and before and is_known_green(w, w.code_of(before)):
+        without = _failing(_whole(w, before), known_red)
         if len(runs) == 1 and first <= without:
             runs.append(_whole(w, tree))
-    if not _never_passed(w, runs) <= without or not all(map(_came_to_an_end, runs)):
+    if not _never_passed(runs, known_red) <= without or not all(map(_came_to_an_end, runs)):
         return None
-    reasons = {name[1]: _reason(w, runs, name, is_old=name in without) for name in sorted(_ever_failed(w, runs))}
+    reasons = {name[1]: _reason(runs, name, known_red, is_old=name in without)
+               for name in sorted(_ever_failed(runs, known_red))}  # fmt: skip
     for test, reason in reasons.items():
         w.say(f"{test} {reason}", WAITING)
     return Again([replace(result, excused=frozenset(reasons)) for result in runs[-1]], reasons)
 
 
-def _failing(w: Workspace, results: Iterable[CheckResult]) -> frozenset[Name]:
+def _failing(results: Iterable[CheckResult], known_red: frozenset[str]) -> frozenset[Name]:
     """What speaks against a tree, by check: not what was known to fail."""
     return frozenset(
         (result.name, name) for result in results if not result.is_green and not result.is_empty
-        for name in result.names if name not in w.history.known_red
+        for name in result.names if name not in known_red
     )  # fmt: skip
 
 
@@ -135,13 +139,13 @@ def _whole(w: Workspace, tree: str) -> list[CheckResult]:
     return run_checks(w, "again", until_red=False)
 
 
-def _ever_failed(w: Workspace, runs: Sequence[Sequence[CheckResult]]) -> frozenset[Name]:
-    return frozenset[Name]().union(*(_failing(w, run) for run in runs))
+def _ever_failed(runs: Sequence[Sequence[CheckResult]], known_red: frozenset[str]) -> frozenset[Name]:
+    return frozenset[Name]().union(*(_failing(run, known_red) for run in runs))
 
 
-def _never_passed(w: Workspace, runs: Sequence[Sequence[CheckResult]]) -> frozenset[Name]:
+def _never_passed(runs: Sequence[Sequence[CheckResult]], known_red: frozenset[str]) -> frozenset[Name]:
     """What failed, and passed in none of the runs."""
-    return frozenset(name for name in _ever_failed(w, runs) if not any(_passed_in(run, name) for run in runs))
+    return frozenset(name for name in _ever_failed(runs, known_red) if not any(_passed_in(run, name) for run in runs))
 
 
 def _passed_in(run: Sequence[CheckResult], name: Name) -> bool:
@@ -149,8 +153,8 @@ def _passed_in(run: Sequence[CheckResult], name: Name) -> bool:
     return tests_of(result).get(name[1], PASSED if result and result.is_green else "") == PASSED
 
 
-def _reason(w: Workspace, runs: Sequence[Sequence[CheckResult]], name: Name, *, is_old: bool) -> str:
+def _reason(runs: Sequence[Sequence[CheckResult]], name: Name, known_red: frozenset[str], *, is_old: bool) -> str:
     """Why a failing test is excused, in words."""
     of_check = [run for run in runs if any(result.name == name[0] for result in run)]
-    count = f"failed in {sum(name in _failing(w, run) for run in of_check)} of {len(of_check)} runs"
+    count = f"failed in {sum(name in _failing(run, known_red) for run in of_check)} of {len(of_check)} runs"
     return f"{count}, and fails without the change, too" if is_old else f"{count} of the same code"

@@ -162,7 +162,7 @@ class _OldTests:
         """Did a test pass before, or not run, as far as the check names its tests?"""
         if self.before.tests:
             return self.before.tests.get(test) in (PASSED, SKIPPED, XFAILED)
-        return test not in self.c.w.history.known_red
+        return test not in self.c.known_red
 
     def _may_change(self, test: str) -> bool:
         """May a test expect something else: by its name, or by the file that it is written in?"""

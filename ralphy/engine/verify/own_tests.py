@@ -76,7 +76,7 @@ def _why_unproved(c: Case, own: RedFirst) -> Iterator[str]:
         yield from (f"{test} passes {own.how}" for test in own.blind)
         yield from () if own.blind else ["no test covers this story's code"]
     text = json.dumps(c.story.raw, ensure_ascii=False)
-    still_red = sorted(test for test in c.w.history.known_red - set(own.tests) if test in text)
+    still_red = sorted(test for test in c.known_red - set(own.tests) if test in text)
     yield from (f"{test} belongs to the story, and still fails" for test in still_red)
 
 
@@ -140,7 +140,7 @@ def _red_first(c: Case) -> RedFirst:
 def _compared(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
     """The tests with the story's code, compared with the code of before (`base`) and new names that do nothing."""
     now = merged(list(listed(c.checks).values())).tests
-    mended = sorted(test for test in c.w.history.known_red if now.get(test) == PASSED)
+    mended = sorted(test for test in c.known_red if now.get(test) == PASSED)
     if all(map(is_manifest, tests.files)):
         return RedFirst(tests=tuple(mended))
     compared = [_compared_check(c, tests, names, base, check, result) for check, result in c.testing]

@@ -46,7 +46,7 @@ def judge(
 ) -> Verdict:  # fmt: skip
     """Ask the judges in turn (JUDGES by default); a candidate that none of them rejects counts."""
     went_back = w.history.of(names.STORY, story.id).unproved if went_back is None else went_back
-    case = Case(w, story, result, claim, Hooked(candidate), went_back)
+    case = Case(w, story, result, claim, Hooked(candidate), w.history.known_red, went_back)
     return _first_objection(case, judges or JUDGES) or _counts(case, _doubts(case))
 
 
@@ -56,10 +56,10 @@ def judge_session(w: Workspace, story: Story, candidate: Candidate, attempts: in
     return judge(w, story, result, claim, candidate, OF_A_SESSION, attempts)
 
 
-def judge_tree(w: Workspace, story: Story, candidate: Candidate) -> Verdict:
-    """Judge a tree alone, by any author: there is no report, and no hook is run."""
+def judge_tree(w: Workspace, story: Story, candidate: Candidate, known_red: frozenset[str] = frozenset()) -> Verdict:
+    """Judge a tree alone, by any author: there is no report, and no hook is run. `known_red` failed before."""
     result, claim = AgentResult(Outcome.SUCCEEDED), Claim(exit_signal=True)
-    case = Case(w, story, result, claim, Hooked(candidate))
+    case = Case(w, story, result, claim, Hooked(candidate), known_red)
     return _first_objection(case, OF_THE_TREE) or _counts(case)
 
 
@@ -102,8 +102,8 @@ def does_something(c: Case) -> Verdict | None:
         return None
     succeeded = c.result.outcome is Outcome.SUCCEEDED
     if succeeded and c.claim.says_satisfied and not c.candidate.files:
-        results = _check(c.w, c.candidate)
-        if not failed(results, c.w.history.known_red, frozenset(r.name for r in results)):
+        results = _check(c)
+        if not failed(results, c.known_red, frozenset(r.name for r in results)):
             checks = "The checks are green." if results else "There are no checks."
             question = (f"The agent changed nothing and says: {c.claim.recommendation}\n{checks} "
                         "Answer yes to complete the story as it is, or say what is missing.")  # fmt: skip
@@ -147,10 +147,10 @@ def brings_no_secret(c: Case) -> Verdict | None:
 
 def checks_are_green(c: Case) -> Verdict | None:
     """The hook passed and, if it did, so do the checks."""
-    if not failed(c.results, c.w.history.known_red, frozenset()):
-        c.checks = _check(c.w, c.candidate)
+    if not failed(c.results, c.known_red, frozenset()):
+        c.checks = _check(c)
     _excuse(c)
-    red = failed(c.results, c.w.history.known_red, without_tests(c.w, c.w.code_of(c.green)))
+    red = failed(c.results, c.known_red, without_tests(c.w, c.w.code_of(c.green)))
     if not red:
         return None
     failures = "; ".join(result.failure() for result in red)
@@ -160,9 +160,9 @@ def checks_are_green(c: Case) -> Verdict | None:
 
 def _excuse(c: Case) -> None:
     """Run again what failed; flaky tests do not count."""
-    if failed(c.hooked.results, c.w.history.known_red, frozenset()):
+    if failed(c.hooked.results, c.known_red, frozenset()):
         return
-    if again := ask_again(c.w, c.tree, c.checks, c.green):
+    if again := ask_again(c.w, c.tree, c.checks, c.known_red, c.green):
         c.checks = again.results
         c.evidence["flaky"] = again.evidence
         c.notes += again.flags
@@ -204,19 +204,17 @@ OF_A_SESSION: tuple[Judge, ...] = tuple(each for each in JUDGES if each not in _
 OF_THE_TREE: tuple[Judge, ...] = tuple(each for each in OF_A_SESSION if each not in _OF_A_NIGHT)
 
 
-def _check(w: Workspace, candidate: Candidate) -> list[CheckResult]:
+def _check(c: Case) -> list[CheckResult]:
     """The checks' results on the candidate, laid out in the lane that no agent has been in."""
-    # Behind a check whose failures are known, the others must be run as well.
-    run, until_red = f"check-{candidate.tree[:12]}", not w.history.known_red
-
-    if not w.checks:
+    if not c.w.checks:
         return []
 
     def ask() -> list[CheckResult]:
-        lay_out_clean(w, candidate.tree)
-        return run_checks(w, "candidate", run=run, until_red=until_red)
+        lay_out_clean(c.w, c.tree)
+        # Behind a check whose failures are known, the others must be run as well.
+        return run_checks(c.w, "candidate", run=f"check-{c.tree[:12]}", until_red=not c.known_red)
 
-    return unless_killed(w, ask)
+    return unless_killed(c.w, ask)
 
 
 def _doubts(c: Case) -> tuple[str, ...]:
