@@ -2,8 +2,9 @@
 
     python -m tests.faults.sweep [--part K/M] [--jobs 2] [-v]
 
-A point is a kind of operation, how it fails and which one of them. After the struck run Ralphy is started again, and
-must come to the same end with nothing lost and nothing twice. `--part 1/12` takes every twelfth point.
+A point is a kind of operation, how it fails and which one of them. A write to a pipe leaves nothing behind, and no disk
+can refuse it: every tenth of these is a moment to be killed at. After the struck run Ralphy is started again, and must
+come to the same end with nothing lost and nothing twice. `--part 1/12` takes every twelfth point.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,9 @@ FAULTS = {
 }
 SYSTEM_CALLS = [name for name in FAULTS if name != "git"]
 EVERY_NTH_OPEN = 60  # there are thousands, most of them before anything is done
+EVERY_NTH_WRITE_TO_PIPES = 10
+NEIGHBOURS = (-2, -1, 0, 1, 2)  # what threads write to pipes moves a write to a file by so many from run to run
+TO_A_FILE = re.compile(r"write\(\d+<(?!pipe:|socket:|anon_inode:|/dev/)")
 TROUBLED = (-9, 137, ExitCode.LIMITED, ExitCode.ENVIRONMENT, ExitCode.CONFLICT, ExitCode.STORIES_OPEN)
 RUN_S = 240.0
 
@@ -101,17 +105,21 @@ def call(project: Project, argv: Sequence[str], env: dict[str, str]) -> tuple[in
     return done.returncode, done.stderr.decode(errors="replace")
 
 
-def count(folder: Path) -> dict[str, int]:
-    """How many operations of each kind an undisturbed run makes, in Ralphy's own process and by git."""
+def count(folder: Path) -> tuple[dict[str, int], set[int]]:
+    """(how many operations of each kind an undisturbed run makes, in Ralphy's own process and by git; which of its
+    writes go to a file, or are near one that does)."""
     project = feature(folder)
     log = folder / "calls"
     fake = fake_git(folder, Point("git", "dies", 10**6))
-    argv = ["strace", "-qq", "-o", str(log), "-e", f"trace={','.join(SYSTEM_CALLS)}", *words(project)]
+    argv = ["strace", "-qq", "-y", "-o", str(log), "-e", f"trace={','.join(SYSTEM_CALLS)}", *words(project)]
     code, said = call(project, argv if has_strace() else words(project), with_git(project, fake))
     assert code == ExitCode.WAITING, said
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     found = {name: len(re.findall(rf"^{name}\(", text, re.M)) for name in SYSTEM_CALLS}
-    return {**found, "git": (folder / "git-calls").stat().st_size // 2}
+    writes = [line for line in text.splitlines() if line.startswith("write(")]
+    to_files = [nth for nth, line in enumerate(writes, 1) if TO_A_FILE.match(line)]
+    near = {nth + by for nth in to_files for by in NEIGHBOURS}
+    return {**found, "git": (folder / "git-calls").stat().st_size // 2}, near
 
 
 def fake_git(folder: Path, point: Point) -> Path:
@@ -130,13 +138,15 @@ def with_git(project: Project, where: Path) -> dict[str, str]:
     return {**project.env, "PATH": f"{where}:{project.env['PATH']}"}
 
 
-def points(found: dict[str, int]) -> Iterator[Point]:
-    """All points of a run with so many operations."""
+def points(found: dict[str, int], to_files: Collection[int]) -> Iterator[Point]:
+    """All points of a run with so many operations, of which these writes go to files."""
     for operation, faults in FAULTS.items():
         step = EVERY_NTH_OPEN if operation == "openat" else 1
         for nth in range(1, found[operation] + 1, step):
-            for fault in faults:
-                yield Point(operation, fault, nth)
+            if operation != "write" or nth in to_files:
+                yield from (Point(operation, fault, nth) for fault in faults)
+            elif nth % EVERY_NTH_WRITE_TO_PIPES == 0:
+                yield Point(operation, "signal=SIGKILL", nth)
 
 
 def strike(point: Point, root: str) -> Swept:
@@ -186,17 +196,17 @@ def _start_again(project: Project) -> tuple[int, str]:
     return code, said
 
 
-def sweep(part: tuple[int, int], jobs: int, told: Callable[[Swept], None]) -> list[Swept]:
+def sweep(part: tuple[int, int], jobs: int, told: Callable[[Swept, int, int], None]) -> list[Swept]:
     """Strike every M-th point, beginning with the K-th."""
     root = tempfile.mkdtemp(prefix="ralphy-sweep-")
-    chosen = list(points(count(Path(root))))[part[0] - 1 :: part[1]]
+    chosen = list(points(*count(Path(root))))[part[0] - 1 :: part[1]]
     if not has_strace():
         chosen = [point for point in chosen if point.operation == "git"]
     found = []
     with ProcessPoolExecutor(jobs) as pool:
         for done in [pool.submit(strike, point, root) for point in chosen]:
             found.append(done.result())
-            told(found[-1])
+            told(found[-1], len(found), len(chosen))
     if not any(swept.violations for swept in found):
         shutil.rmtree(root, ignore_errors=True)
     return found
@@ -212,7 +222,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     which, _, of = options.part.partition("/")
     began = time.monotonic()
 
-    def tell(swept: Swept) -> None:
+    def tell(swept: Swept, number: int, total: int) -> None:
+        if number % 100 == 0:
+            sys.stderr.write(f"{number} of {total} points\n")
         if options.verbose or swept.violations:
             sys.stderr.write(f"{swept.point}{' (struck)' if swept.struck else ''}\n")
             sys.stderr.writelines(f"  VIOLATION: {why}\n" for why in swept.violations)
