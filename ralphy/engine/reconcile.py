@@ -17,7 +17,6 @@ from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.person import answering, gate
 from ralphy.engine.publish import publish
 from ralphy.engine.runs.recover import close_stopped, recover_left
-from ralphy.engine.runs.running import show_in_work
 from ralphy.engine.verify.baseline import take_baseline
 from ralphy.engine.verify.parts import prove_parts
 from ralphy.engine.view.observe import branch_of, observe
@@ -86,8 +85,6 @@ def _look(w: Workspace, crew: Crew, last: Snapshot | None) -> tuple[Snapshot, Re
         with named_trouble():
             rest = _keep_up_or_rest(w)
             snapshot = observe(w)
-            if crew:
-                show_in_work(w, snapshot.prd)
     except RalphyError as error:
         if last is not None and crew:
             return last, Await(str(error))

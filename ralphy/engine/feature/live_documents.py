@@ -9,6 +9,7 @@ See docs/decisions/037-documents-are-a-view.md.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
 
+from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.ignored_files import files_not_ignored
 from ralphy.engine.workspace.workspace import Workspace, is_private
 from ralphy.files.atomic import write_beside
@@ -27,6 +29,8 @@ from ralphy.files.read import read_regular, signature
 from ralphy.files.tree_walk import children, link_on_the_way, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
+from ralphy.pipeline.model import Status
+from ralphy.text.strict_json import dump
 
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
@@ -211,16 +215,6 @@ def edited(w: Workspace, tip: str) -> Edits:
     )
 
 
-def show_prd(w: Workspace, data: bytes) -> None:
-    """Show people a prd.json that no commit has, in place of the branch's, until `w.preview` is empty again."""
-    tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
-    preview = documents_at(w, tip).get(_PRD, ""), w.objects.blob_id(data)
-    if preview[0] and preview != w.preview:
-        w.objects.write_blob(data)
-        w.preview = preview
-        lay_out(w, tip)
-
-
 def ids_of(w: Workspace, files: Mapping[str, bytes]) -> dict[str, str]:
     """The versions that these are, as `note_ours` takes them."""
     return {name: w.objects.blob_id(data) for name, data in files.items()}
@@ -251,11 +245,7 @@ def _bring(w: Workspace, one: _Document) -> bool:
     data = w.objects.read(one.target) if one.target else None
     if one.target and data is None:
         return False
-
-    def is_expected(content: bytes | None) -> bool:
-        return content is not None and _ids(w, content)[0] == one.oid
-
-    return replace_if(path, data, is_expected if one.oid else lambda content: content is None)
+    return replace_if(path, data, lambda content: one.oid == ("" if content is None else _ids(w, content)[0]))
 
 
 def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
@@ -319,36 +309,50 @@ def _settled(w: Workspace, tip: str, note: _Note) -> list[_Document] | None:
 
 def _is_git_writing(w: Workspace) -> bool:
     """Git writes files, then the index, then HEAD."""
-    try:
-        written = (w.repository.git_dir / "index").stat().st_mtime
-    except OSError:
-        written = 0.0
-    return _has_lock(w) or 0 <= time.time() - written < _FRESH_S
+    return _has_lock(w) or 0 <= _age_s(w, "index") < _FRESH_S
 
 
 def _has_lock(w: Workspace) -> bool:
-    try:
-        made = (w.repository.git_dir / "index.lock").stat().st_mtime
-    except OSError:
-        return False
-    return time.time() - made < _DEAD_LOCK_S
+    return _age_s(w, "index.lock") < _DEAD_LOCK_S
+
+
+def _age_s(w: Workspace, name: str) -> float:
+    """The seconds since a file of the Git folder was written; without end if there is none."""
+    written = signature(w.repository.git_dir / name)
+    return time.time() - written[3] / 1e9 if written else math.inf
 
 
 def _look(w: Workspace, tip: str, note: _Note) -> Iterator[_Document]:
     wanted, tracked = _wanted(w, tip), documents_at(w, _elsewhere(w, tip))
     known = {*wanted, *tracked, *note.ours}
     for name in sorted(known | _others(w, known)):
-        ours = {wanted[name], *note.ours.get(name, ())} if name in wanted else {*note.ours.get(name, ())}
-        one = _judged(w, name, wanted.get(name, ""), tracked.get(name, ""), ours if tip else set())
-        if one:
+        want = wanted.get(name, "")
+        ours = {want, *note.ours.get(name, ())} if tip else set[str]()
+        if one := _judged(w, name, want, tracked.get(name, ""), ours):
             yield one
 
 
 def _wanted(w: Workspace, tip: str) -> dict[str, str]:
     """Name -> blob id of the documents that people are shown of the branch."""
-    wanted = documents_at(w, tip)
-    committed, preview = w.preview
-    return {**wanted, _PRD: preview} if committed and wanted.get(_PRD) == committed else wanted
+    wanted, preview = documents_at(w, tip), _preview(w, tip)
+    if not preview:
+        return wanted
+    oid = w.objects.blob_id(preview)
+    if w.objects.read(oid) is None:  # no commit has it
+        w.objects.write_blob(preview)
+    return {**wanted, _PRD: oid}
+
+
+def _preview(w: Workspace, tip: str) -> bytes:
+    """prd.json with the stories that agents work on now in progress; nothing while none is."""
+    prd = prd_at(w.checkout, tip, w.feature.path) if w.session.in_work else None
+    stories = [story.id for story in prd.stories if not story.is_completed] if prd else []
+    at_work = w.session.stories_in_work.intersection(stories)
+    if not prd or not at_work:
+        return b""
+    for story in at_work:
+        prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
+    return dump(prd.raw)
 
 
 def _judged(w: Workspace, name: str, want: str, tracked: str, ours: set[str]) -> _Document | None:

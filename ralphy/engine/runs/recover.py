@@ -52,7 +52,7 @@ def recover(w: Workspace, result: AgentResult = DIED) -> None:
     if place := w.worked_on_in:
         raise Conflict(f"feature {w.feature.name} is being worked on in {place}", hint="git worktree list")
     _end_what_lives(w)
-    w.session, w.preview = replace(w.session, in_work=()), ("", "")
+    w.session = replace(w.session, in_work=())
     _redact_runs(w)
     dead = w.history.open_runs
     if read_intent(w) and complete_intent(w):

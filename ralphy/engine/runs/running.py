@@ -18,8 +18,9 @@ from ralphy.agents.protocol import Activity, Agent, AgentRequest, AgentResult, O
 from ralphy.agents.status_report import Claim, read
 from ralphy.agents.usage_windows import noted_windows
 from ralphy.config.values import WatchdogLimits
+from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.documents import sealed_place
-from ralphy.engine.feature.live_documents import show_prd
+from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.lane_use.checks import run_limits
 from ralphy.engine.lane_use.lane_walls import Outside, login_file, run_settings, sandbox_of
 from ralphy.engine.runs.prompt import prompt_for
@@ -36,13 +37,12 @@ from ralphy.lanes.lane import Lane
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.pipeline.decision import RunAgent
 from ralphy.pipeline.events import AgentActivity
-from ralphy.pipeline.model import InWork, Prd, Snapshot, Status
+from ralphy.pipeline.model import InWork, Snapshot
 from ralphy.pipeline.preconditions import share_of_budget
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.table import step_of
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked
-from ralphy.text.strict_json import dump
 from ralphy.text.tone import WAITING
 
 _MOST_HANDED_IN = 1 << 20  # bytes of a document
@@ -122,25 +122,15 @@ def begin_run(
     w.session = replace(w.session, in_work=(*w.session.in_work, work))
     w.milestone("run_recorded")
     _clear_handed_on(w, decision, snapshot)
-    if decision.step == names.STORY:
-        show_in_work(w, snapshot.prd)
+    lay_out(w, work_tip(w))  # prd.json says for people which stories are worked on
     w.milestone("laid_out")
     return run, partial(go, prompt)
-
-
-def show_in_work(w: Workspace, prd: Prd) -> None:
-    """Have prd.json say for people which stories are worked on, until what is committed is laid out again."""
-    known = {story.id for story in prd.stories}
-    for story in w.session.stories_in_work & known:
-        prd = prd.with_story(story, status=Status.IN_PROGRESS.value)
-    show_prd(w, dump(prd.raw))
 
 
 def take_end(w: Workspace, run: Run, result: AgentResult) -> Ran:
     """What a run has left once its agent has ended; it stays in the lane until `let_go`."""
     w.milestone("agent_ended")
     w.spend(result.cost_usd)
-    w.preview = ("", "")
     # What was reported before the background work ended is not a report on it.
     claim = Claim() if result.background else read(result.text)
     if why := _why_free(w, run, result, claim):

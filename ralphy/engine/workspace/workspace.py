@@ -51,8 +51,7 @@ class Workspace:
     (`left_when_reported` has what was left of it when it last did). `waits` has the end of the last wait on the
     `steady` clock.
 
-    One thread uses a workspace. `preview` is (blob id of the branch's prd.json, that of what people are shown in its
-    place).
+    One thread uses a workspace.
     """
 
     repository: Repository
@@ -69,7 +68,6 @@ class Workspace:
     clock: Callable[[], float] = time.time
     steady: Callable[[], float] = steady
     pause: Callable[[float], None] = time.sleep
-    preview: tuple[str, str] = ("", "")
     tick_s: float = math.inf
     left_when_reported: dict[float | None, float] = field(default_factory=dict)
     waits: dict[float, float] = field(default_factory=dict)
