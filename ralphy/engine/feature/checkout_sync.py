@@ -227,7 +227,8 @@ def _ready(
     for path, was, now in changes:
         in_index = staged.get(path, was)
         is_live = _is_live(w, repository, path, now or was)
-        is_theirs = path in staged and not (is_live and in_index and is_known_version(w, path, in_index.oid))
+        name = path.removeprefix(f"{w.feature.path}/")
+        is_theirs = path in staged and not (is_live and in_index and is_known_version(w, name, in_index.oid))
         if in_index != now and not is_theirs and (is_live or _holds(w, repository, path, now)):
             ready[path] = now
     return ready

@@ -31,8 +31,9 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
     Gives the names of the documents.
     """
     now = note_edits(w, before)
-    names = tuple(name for name in sorted(now) if now[name] != before.get(name))
-    names = tuple(name for name in names if name in before or not _is_ralphys(w, name, now[name]))
+    changed = (name for name in sorted(now) if now[name] != before.get(name))
+    # Ralphy writes documents before it notes the end of a run, and may have died between the two
+    names = tuple(name for name in changed if name in before or not is_known_version(w, name, now[name]))
     for name in names:
         path = w.feature.file(name)
         moved = set_aside(w, path, name)
@@ -47,8 +48,3 @@ def set_edits_aside(w: Workspace, before: Mapping[str, str]) -> tuple[str, ...]:
     if names:
         lay_out(w, work_tip(w))
     return names
-
-
-def _is_ralphys(w: Workspace, name: str, oid: str) -> bool:
-    """Ralphy writes documents before it notes the end of a run, and may have died between the two."""
-    return is_known_version(w, w.feature.in_repository(name), oid)

@@ -30,6 +30,7 @@ from ralphy.files.tree_walk import children, link_on_the_way, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
 from ralphy.pipeline.model import Status
+from ralphy.text.json_coerce import mapping_of, text_of
 from ralphy.text.strict_json import dump
 
 _FILE_MODES = ("100644", "100755")
@@ -73,7 +74,8 @@ class _Note:
     def of(cls, w: Workspace) -> _Note:
         path = w.repository.checkout_dir / f"documents-{w.feature.name}.json"
         noted = read_note(path)
-        return cls(path, noted.get("head", ""), noted.get("ours", {}), noted.get("earlier", {}))
+        ours, earlier = dict(mapping_of(noted.get("ours"))), dict(mapping_of(noted.get("earlier")))
+        return cls(path, text_of(noted.get("head")), ours, earlier)
 
     def accept(self, name: str, oid: str) -> None:
         """This version is no edit (any more)."""
@@ -234,9 +236,9 @@ def is_document(w: Workspace, name: str) -> bool:
     return not is_private(w, w.feature.in_repository(name)) and not {"", ".", "..", ".git"} & set(parts)
 
 
-def is_known_version(w: Workspace, path: str, oid: str) -> bool:
+def is_known_version(w: Workspace, name: str, oid: str) -> bool:
     """Did Ralphy write or adopt this version of a document, now or before?"""
-    return oid in _Note.of(w).versions(path.removeprefix(f"{w.feature.path}/"))
+    return oid in _Note.of(w).versions(name)
 
 
 def _bring(w: Workspace, one: _Document) -> bool:

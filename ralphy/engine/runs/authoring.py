@@ -21,7 +21,7 @@ from ralphy.documents.report_text import with_appendix
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.kept_attempts import private_commit
 from ralphy.engine.feature.land import commit_documents
-from ralphy.engine.feature.live_documents import ids_of, is_known_version
+from ralphy.engine.feature.live_documents import is_known_version
 from ralphy.engine.lane_use.lane_layout import with_documents
 from ralphy.engine.lane_use.take_over import candidate_from
 from ralphy.engine.runs.ending import end_line
@@ -244,13 +244,12 @@ def _keep_edits_aside(w: Workspace, s: Snapshot, new: Mapping[str, bytes]) -> No
 
 def _is_edited(w: Workspace, s: Snapshot, name: str, content: bytes) -> bool:
     """Is it another version than the one that the run began with, and none that Ralphy wrote?"""
-    where = w.feature.in_repository(name)
-    if is_known_version(w, where, ids_of(w, {name: content})[name]):
+    if is_known_version(w, name, w.objects.blob_id(content)):
         return False
     if name != _PRD:
         return artifact_digest(content) != s.digest(name)
     try:
-        return not s.has_prd_file or check_prd(content, where, base_branches=(s.tree.base,)) != s.prd.raw
+        return not s.has_prd_file or check_prd(content, name, base_branches=(s.tree.base,)) != s.prd.raw
     except InvalidInput:
         return True
 
