@@ -16,12 +16,11 @@ from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import disk_problem_in
-from ralphy.files.memory_file import sealed
 from ralphy.files.read import open_regular, read_regular
 from ralphy.git.commands import SAFE, Repository
 from ralphy.processes.bounded import run_bounded
 from ralphy.processes.program_paths import with_usual_places
-from ralphy.sandbox.bubblewrap import Sandbox
+from ralphy.sandbox.bubblewrap import Sandbox, run_inside
 
 _SPECIAL = re.compile(r"[*?\[\\ ]")  # in a pattern of what Git ignores
 _LONGEST_S = 900.0
@@ -164,16 +163,15 @@ class GitInside:
 
     def _run(self, script: str, words: Iterable[str], tree: str) -> str:
         """What a script prints. LaneProblem if it fails or does not end."""
-        argv, box = ("/bin/sh", "-c", script, "sh", *words), self.walls
-        env = {**self._env(), "tree": tree}
-        with sealed(box.filter if box else b"") as filtered:
-            inside = box.enclosed(argv, filter_at=filtered) if box else argv
-            cwd = "/" if box else self.home / "tree"
-            try:
-                done = run_bounded(inside, cwd=cwd, env=env, timeout_s=_LONGEST_S, pass_fds=(filtered,))
-            except subprocess.TimeoutExpired:
-                message = f"Git did not end in the lane within {_LONGEST_S:.0f} s"
-                raise LaneProblem(message, where=str(self.home)) from None
+        argv, env = ("/bin/sh", "-c", script, "sh", *words), {**self._env(), "tree": tree}
+        try:
+            if self.walls:
+                done = run_inside(self.walls, argv, env, timeout_s=_LONGEST_S, cwd="/")
+            else:
+                done = run_bounded(argv, cwd=self.home / "tree", env=env, timeout_s=_LONGEST_S)
+        except subprocess.TimeoutExpired:
+            message = f"Git did not end in the lane within {_LONGEST_S:.0f} s"
+            raise LaneProblem(message, where=str(self.home)) from None
         if done.returncode:
             why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
             what = f"the lane cannot be used: {why}"

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ralphy.files.memory_file import sealed
 from ralphy.processes import program_paths
+from ralphy.processes.bounded import run_bounded
 from ralphy.processes.command import FILTER_AT, Command, NotStarted
 from ralphy.sandbox.machine import Machine, Mounts, options, outside_of, own_devices
 from ralphy.sandbox.syscall_filter import syscall_filter
@@ -68,7 +69,10 @@ class Sandbox:
         """The command line of a program inside. It may write to the folder `shared`, and the filter must be readable at
         the descriptor `filter_at`. Raises NotStarted for a program that does not exist.
         """
-        return self.enclosed((str(self._program(argv[0], env)), *argv[1:]), shared, filter_at)
+        program = str(self._program(argv[0], env))
+        bind = ("--bind", shared, shared) if shared else ()
+        filtered = ("--seccomp", str(filter_at)) if self.filter else ()
+        return (*self.prefix, *bind, *self.last, *filtered, "--", *self.starter, program, *argv[1:])
 
     def _program(self, name: str, env: Mapping[str, str]) -> Path:
         places = [self.root] if "/" in name else [self.root / at for at in _path(env)]
@@ -78,12 +82,6 @@ class Sandbox:
             if os.path.lexists(source) if source != at else program_at(str(at), self.root, {}):
                 return at
         raise NotStarted(f"{name} cannot be started: not found", hint="is it installed, executable, and on PATH?")
-
-    def enclosed(self, argv: Sequence[str], shared: str = "", filter_at: int = FILTER_AT) -> tuple[str, ...]:
-        """The command line of a program whose path inside is known."""
-        bind = ("--bind", shared, shared) if shared else ()
-        filtered = ("--seccomp", str(filter_at)) if self.filter else ()
-        return (*self.prefix, *bind, *self.last, *filtered, "--", *self.starter, *argv)
 
 
 def _path(env: Mapping[str, str]) -> list[str]:
@@ -100,19 +98,12 @@ def command_inside(
 
 
 def run_inside(
-    sandbox: Sandbox,
-    argv: Sequence[str],
-    env: Mapping[str, str],
-    *,
-    timeout_s: float | None = None,
-    cwd: str = "",
+    sandbox: Sandbox, argv: Sequence[str], env: Mapping[str, str], *, timeout_s: float, cwd: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in the sandbox without supervision, to learn whether it starts there."""
-    with sealed(sandbox.filter) as descriptor:
-        return subprocess.run(
-            sandbox.around(argv, env, filter_at=descriptor), env=dict(env), cwd=cwd or sandbox.root, timeout=timeout_s,
-            capture_output=True, check=False, stdin=subprocess.DEVNULL, pass_fds=(descriptor,),
-        )  # fmt: skip
+    """Run a program in the sandbox without a supervisor, as `run_bounded` does."""
+    with sealed(sandbox.filter) as at:
+        words = sandbox.around(argv, env, filter_at=at)
+        return run_bounded(words, cwd=cwd or sandbox.root, env=env, timeout_s=timeout_s, pass_fds=(at,))
 
 
 @dataclass(frozen=True, slots=True)
