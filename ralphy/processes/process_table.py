@@ -13,10 +13,10 @@ from contextlib import suppress
 
 import psutil
 
-SWEEPS = 20
-DEATH_S = 1.0
-ORPHANS_S = 3.0
-LOOK_S = 0.005
+_SWEEPS = 20
+_DEATH_S = 1.0
+_ORPHANS_S = 3.0
+_LOOK_S = 0.005
 
 
 def descendants(root: int) -> list[psutil.Process]:
@@ -44,19 +44,19 @@ def sweep(marks: Mapping[str, str]) -> int:
     me = psutil.Process()
     spared = {one.pid for one in (me, *me.parents())}
     killed: set[psutil.Process] = set()
-    for _ in range(SWEEPS if marks else 0):  # those killed may have forked in between
+    for _ in range(_SWEEPS if marks else 0):  # those killed may have forked in between
         doomed = [one for one in psutil.process_iter() if one.pid not in spared and _is_marked(one, marks)]
         if not doomed:
             break
         signal_all(doomed, signal.SIGSTOP, signal.SIGKILL)  # none forks while others are killed
-        _await_ends(doomed, DEATH_S)
+        _await_ends(doomed, _DEATH_S)
         killed.update(doomed)
     return len(killed)
 
 
 def await_orphans(script: str) -> None:
     """Wait until no supervisor, `python -I -S SCRIPT LINK RALPHY …`, ends its work for a Ralphy that is dead."""
-    _await_ends([one for one in psutil.process_iter() if _is_orphan(one, script)], ORPHANS_S)
+    _await_ends([one for one in psutil.process_iter() if _is_orphan(one, script)], _ORPHANS_S)
 
 
 def _is_orphan(one: psutil.Process, script: str) -> bool:
@@ -71,7 +71,7 @@ def _is_orphan(one: psutil.Process, script: str) -> bool:
 def _await_ends(processes: Sequence[psutil.Process], within_s: float) -> None:
     end = time.monotonic() + within_s
     while (processes := [one for one in processes if _lives(one)]) and time.monotonic() < end:
-        time.sleep(LOOK_S)
+        time.sleep(_LOOK_S)
 
 
 def _lives(one: psutil.Process) -> bool:

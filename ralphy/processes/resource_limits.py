@@ -17,10 +17,9 @@ from ralphy.files.disk_space import free_bytes
 from ralphy.processes.process_table import descendants
 
 MEGABYTE = 1 << 20
-TREE_EVERY_S = 2.0
-HASTE_S = 0.2  # instead, when there are many new processes
-DISK_EVERY_S = 5.0
-NEVER = float("-inf")
+_TREE_EVERY_S = 2.0
+_HASTE_S = 0.2  # instead, when there are many new processes
+_DISK_EVERY_S = 5.0
 _UNNAMED = ("/memfd:", "/dev/zero (deleted)", "/SYSV")
 
 
@@ -36,7 +35,7 @@ class RunLimits:
         self.min_free_mb = min_free_mb
         self.folders = folders
         self.why = ""
-        self._disk_at = NEVER
+        self._disk_at = float("-inf")
         self._tree_at: float | None = None
         self._processes = len(psutil.pids())
 
@@ -45,14 +44,14 @@ class RunLimits:
 
         Most calls cost nothing. `now` is in seconds of a monotonic clock.
         """
-        if now - self._disk_at >= DISK_EVERY_S:
+        if now - self._disk_at >= _DISK_EVERY_S:
             self._disk_at = now
             if self.lacks_disk():
                 return "disk"
         if self._tree_at is None:
             self._tree_at = now  # nothing has been started yet
         waited_s = now - self._tree_at
-        if waited_s < HASTE_S or (waited_s < TREE_EVERY_S and not self._is_multiplying()):
+        if waited_s < _HASTE_S or (waited_s < _TREE_EVERY_S and not self._is_multiplying()):
             return None
         self._tree_at = now
         return self._tree(root)

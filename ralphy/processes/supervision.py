@@ -25,18 +25,18 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.files.memory_file import sealed
 from ralphy.processes.command import REPO_MARKER, RUN_MARKER, Command, Exit, NotStarted
 from ralphy.processes.process_table import descendants, signal_all, sweep
+from ralphy.processes.program_paths import BWRAP
 
 SCRIPT = str(Path(__file__).with_name("supervisor.py"))
-PACKAGES = str(Path(psutil.__file__).parents[1])
-BUBBLEWRAP = "bwrap"
-READ_BYTES = 1 << 20
-START_S = 60.0  # a machine under load takes its time
-KILL_S = 30.0  # how long the supervisor has to collect what was killed; it takes milliseconds on a calm machine
-GOODBYE_S = 5.0
-DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
-TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
-ASLEEP_S = 2.0  # a tick that took so long was no tick: Ralphy was stopped, or the machine slept
-NO_TIME = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
+_PACKAGES = str(Path(psutil.__file__).parents[1])
+_READ_BYTES = 1 << 20
+_START_S = 60.0  # a machine under load takes its time
+_KILL_S = 30.0  # how long the supervisor has to collect what was killed; it takes milliseconds on a calm machine
+_GOODBYE_S = 5.0
+_DRAIN_S = 1.0  # how long output is awaited after the end, when something still holds the pipe
+_TICK_S = 0.25  # how often `should_stop` is asked while nothing is printed
+_ASLEEP_S = 2.0  # a tick that took so long was no tick: Ralphy was stopped, or the machine slept
+_NO_TIME = frozenset({"memory", "processes"})  # reasons that leave no time for a farewell
 
 Sink = Callable[[bytes], None]
 ShouldStop = Callable[[int], "str | None"]
@@ -107,7 +107,7 @@ class _SupervisedRun:
         if not self.command.argv:
             raise NotStarted("an empty command cannot be started")
         self.supervisor = self._start_supervisor()
-        self.link.settimeout(START_S)
+        self.link.settimeout(_START_S)
         while not self.program:
             self._hear()
         self.link.settimeout(None)
@@ -124,7 +124,7 @@ class _SupervisedRun:
                 env_at = given.enter_context(sealed(env))
                 stdin = given.enter_context(sealed(command.stdin)) if command.stdin else subprocess.DEVNULL
                 at = given.enter_context(sealed(command.filter)) if command.filter else -1
-                words = (str(far_end), str(os.getpid()), str(env_at), str(at), PACKAGES, command.cwd, *command.argv)
+                words = (str(far_end), str(os.getpid()), str(env_at), str(at), _PACKAGES, command.cwd, *command.argv)
                 process = subprocess.Popen(
                     (sys.executable, "-I", "-S", SCRIPT, *words), env=own_env, cwd="/", start_new_session=True,
                     bufsize=0, stdin=stdin, stdout=subprocess.PIPE,
@@ -145,7 +145,7 @@ class _SupervisedRun:
         if stopped:
             if on_stop:
                 on_stop(stopped)
-            self.end(AT_ONCE if stopped in NO_TIME else PATIENT)
+            self.end(AT_ONCE if stopped in _NO_TIME else PATIENT)
         duration_s = time.monotonic() - began
         self._drain()
         return Exit(self.returncode, stopped, duration_s)
@@ -155,7 +155,7 @@ class _SupervisedRun:
         steps = (
             (self._interrupt, grace.interrupt_s),
             (self._terminate, grace.terminate_s),
-            (self._kill, KILL_S),
+            (self._kill, _KILL_S),
         )
         for step, patience_s in steps:
             if patience_s and self.program and self.returncode is None:
@@ -174,7 +174,7 @@ class _SupervisedRun:
         for pipe in filter(None, (self.supervisor.stdout, self.supervisor.stderr)):
             pipe.close()
         try:
-            self.supervisor.wait(GOODBYE_S)
+            self.supervisor.wait(_GOODBYE_S)
         except subprocess.TimeoutExpired:
             self.supervisor.kill()
             self.supervisor.wait()
@@ -186,7 +186,7 @@ class _SupervisedRun:
         with suppress(psutil.Error, OSError):  # it has ended, or is another user's
             for one in descendants(self._root):
                 if one.pid == self.program:
-                    while one.name() == BUBBLEWRAP and (children := one.children()):
+                    while one.name() == BWRAP and (children := one.children()):
                         one = children[0]
                     os.kill(one.pid, signal.SIGINT)
                     os.kill(one.pid, signal.SIGCONT)  # a stopped process hears only CONT and KILL
@@ -213,10 +213,10 @@ class _SupervisedRun:
         before = time.monotonic()
         due = before + within_s
         while self.returncode is None:
-            self._listen(min(TICK_S, max(due - before, 0.0)))
+            self._listen(min(_TICK_S, max(due - before, 0.0)))
             now = time.monotonic()
             tick_s, before = now - before, now
-            due += tick_s if tick_s > ASLEEP_S else 0.0
+            due += tick_s if tick_s > _ASLEEP_S else 0.0
             if self.returncode is None:
                 reason = (should_stop(self._root) if should_stop else None) or ("deadline" if now >= due else None)
                 if reason:
@@ -229,7 +229,7 @@ class _SupervisedRun:
 
     def _read(self, pipe: IO[bytes], at: int) -> None:
         """Hand on a piece of output."""
-        data = pipe.read(READ_BYTES)
+        data = pipe.read(_READ_BYTES)
         if data:
             self.sinks[at](data)
         elif data is not None:
@@ -256,7 +256,7 @@ class _SupervisedRun:
     def _drain(self) -> None:
         """What is still in the pipes, until their ends or for a second at most."""
         self._selector.unregister(self.link)
-        end = time.monotonic() + DRAIN_S
+        end = time.monotonic() + _DRAIN_S
         while self._selector.get_map() and (left := end - time.monotonic()) > 0:
             self._listen(left)
 

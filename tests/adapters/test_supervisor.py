@@ -207,7 +207,7 @@ def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_mo
     holds_on = holder.poll() is None
     with holder:
         holder.kill()
-    assert (ended.returncode, holds_on, supervision.DRAIN_S) == (0, True, 1.0)
+    assert (ended.returncode, holds_on, supervision._DRAIN_S) == (0, True, 1.0)
 
 
 @pytest.mark.parametrize(("deaf", "returncode"), [("", -signal.SIGINT), ("INT", -signal.SIGTERM), ("INT TERM", -9)])
@@ -255,7 +255,7 @@ sys.path.insert(0, {str(ROOT)!r})
 from ralphy.processes import supervision
 from ralphy.processes.command import Command
 from ralphy.processes.supervision import run_supervised
-supervision.ASLEEP_S = 0.3
+supervision._ASLEEP_S = 0.3
 command = Command((sys.executable, "-I", "-S", "-c", {program!r}), {str(tmp_path)!r}, {{}}, 3.0)
 ended = run_supervised(command, lambda data: print(data.decode(), end="", flush=True), print,
                          should_stop=lambda _: None)

@@ -85,7 +85,7 @@ def test_a_check_leaves_the_disk_as_much_room_as_an_agent(tmp_path: Path, monkey
         return (100 * MEGABYTE, tmp_path) if full.exists() else free_bytes(folders)
 
     monkeypatch.setattr("ralphy.processes.resource_limits.free_bytes", free)
-    monkeypatch.setattr("ralphy.processes.resource_limits.DISK_EVERY_S", 0.0)
+    monkeypatch.setattr("ralphy.processes.resource_limits._DISK_EVERY_S", 0.0)
     fills = f"""
 import pathlib, time
 if any(path.name.startswith("us") for path in pathlib.Path("src").glob("*.py")):
