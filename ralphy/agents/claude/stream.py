@@ -35,11 +35,7 @@ def parse(line: bytes) -> Mapping[str, Any] | None:
     """
     if line[:1] not in _OPENINGS:  # millions of lines of anything cost a look each, not an exception
         return None
-    try:
-        value = orjson.loads(line)
-    except ValueError:
-        whole = _ESCAPE.sub(_without_half, line)
-        value = _loaded(whole) if whole != line else None
+    value = _loaded(line) or _loaded(_ESCAPE.sub(_without_half, line))
     return value if isinstance(value, dict) else None
 
 
