@@ -36,6 +36,7 @@ from ralphy.git.ledger import KeptAttempt, apply_attempt, attempt_patch, find_at
 from ralphy.lanes.lanes_folder import as_in_the_checkout
 from ralphy.state.chain import verify
 from ralphy.state.kept_streams import Line, RunFolder, runs
+from ralphy.text.counted import counted
 from ralphy.text.first_few import first_few
 from ralphy.text.nearest import nearest
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
@@ -187,9 +188,9 @@ def _row(attempt: KeptAttempt) -> dict[str, Any]:
 
 def _described(attempt: KeptAttempt) -> str:
     why = " ".join(attempt.why.split())[:160]
-    counted = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""
+    counts_as = f" (counted as attempt {attempt.counted_as})" if attempt.counted_as != attempt.number else ""
     return "\n".join([
-        f"{attempt.story} attempt {attempt.number}{counted}  {second(attempt.at)}  {attempt.outcome}: {why}",
+        f"{attempt.story} attempt {attempt.number}{counts_as}  {second(attempt.at)}  {attempt.outcome}: {why}",
         f"    {first_few(attempt.files, _SHOWN_FILES)}",
         f"    {attempt.ref}",
     ])  # fmt: skip
@@ -251,7 +252,8 @@ def restore(call: Invocation, story: str, number: int) -> int:
         apply_attempt(repository, attempt)
     story_name = f"{feature}/{attempt.story}"
     back = f"ralphy attempts diff {story_name} {attempt.number} | git apply -R"
-    message = (f"{len(attempt.files)} files restored from attempt {attempt.number} of {story_name}, uncommitted\n"
+    files = counted(len(attempt.files), "file")
+    message = (f"{files} restored from attempt {attempt.number} of {story_name}, uncommitted\n"
                f"  to undo: {back}\n  to keep it: commit it, then ralphy story done {story_name}")  # fmt: skip
     return call.output.answer("attempt-restore", message, **_row(attempt), undo=back)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ralphy.documents.report import Cost, CriterionRow, LandedStory, Report
 from ralphy.pipeline.nights import Past, Turn
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.markdown import escape_markdown
 from ralphy.text.plain_text import one_line
@@ -98,8 +99,7 @@ def summary(night: Past) -> str:
     """`31 runs in 7 h 2 min`; "" for a night without runs."""
     if not night.turns:
         return ""
-    runs = "1 run" if len(night.turns) == 1 else f"{len(night.turns)} runs"
-    return f"{runs} in {span(night.ended - night.began)}"
+    return f"{counted(len(night.turns), 'run')} in {span(night.ended - night.began)}"
 
 
 def result(turn: Turn) -> str:

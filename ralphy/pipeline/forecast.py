@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ralphy.pipeline.history import Pace
 from ralphy.pipeline.model import Snapshot
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.rehearsed import marked_words
 
@@ -63,9 +64,9 @@ class Expected:
         low, high = (span(one) for one in self.seconds)
         cheap, dear = (f"${one:.2f}" for one in self.cost_usd)
         time, cost = low if low == high else f"{low} to {high}", cheap if cheap == dear else f"{cheap} to {dear}"
-        stories = "each story" if not self.stories else "1 story" if self.stories == 1 else f"{self.stories} stories"
-        landed = "1 story that landed" if self.known == 1 else f"{self.known} stories that landed"
-        basis = f"from {landed} in this repository" if self.known else _NO_BASIS
+        stories = counted(self.stories, "story", "stories") if self.stories else "each story"
+        landed = counted(self.known, "story", "stories")
+        basis = f"from {landed} that landed in this repository" if self.known else _NO_BASIS
         return marked_words(f"{stories}: {time} of work, {cost} ({basis})", self.is_rehearsed)
 
 

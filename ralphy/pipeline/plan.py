@@ -22,6 +22,7 @@ from ralphy.pipeline.steps.step import Step
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import steps
 from ralphy.pipeline.stories import attempts_used, likely_paths
+from ralphy.text.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +137,12 @@ def stops(config: Config) -> list[tuple[str, str]]:
     limits = config.limits
     cost = "no cost limit" if limits.max_cost_usd is None else f"at ${limits.max_cost_usd:.2f}"
     rows = [
-        (f"after {limits.max_iterations} agent runs", "limits.max_iterations"),
+        (f"after {counted(limits.max_iterations, 'agent run')}", "limits.max_iterations"),
         (cost, "limits.max_cost_usd"),
         (f"at {limits.until}" if limits.until else "", "limits.until"),
-        (f"a story: after {limits.max_attempts} attempts", "limits.max_attempts"),
+        (f"a story: after {counted(limits.max_attempts, 'attempt')}", "limits.max_attempts"),
         (f"a story: at ${limits.max_cost_per_story_usd:.2f}" if limits.max_cost_per_story_usd else "",
          "limits.max_cost_per_story_usd"),
-        (f"pauses after {limits.calls_per_hour} agent runs in an hour", "limits.calls_per_hour"),
+        (f"pauses after {counted(limits.calls_per_hour, 'agent run')} in an hour", "limits.calls_per_hour"),
     ]  # fmt: skip
     return [row for row in rows if row[0]]

@@ -14,6 +14,7 @@ from ralphy.pipeline.history import MOST_DEATHS, MOST_IDLE_DEATHS, History, Stor
 from ralphy.pipeline.model import Session, Snapshot, Story
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.stories import all_ready
+from ralphy.text.counted import counted
 from ralphy.text.durations import span
 from ralphy.text.first_few import first_few
 
@@ -196,7 +197,7 @@ def _pace(s: Snapshot, config: Config) -> d.Rest | None:
     recent = recent_calls(s.history, s.now)
     if len(recent) < most:
         return None
-    return pause(s, config, f"calls_per_hour ({most} agent runs) is reached", recent[-most] + _HOUR_S)
+    return pause(s, config, f"calls_per_hour ({counted(most, 'agent run')}) is reached", recent[-most] + _HOUR_S)
 
 
 def _too_little(s: Snapshot, config: Config, run: d.RunAgent) -> d.Halt | None:
@@ -239,7 +240,7 @@ def _limit_reached(s: Snapshot, config: Config) -> d.Halt | None:
     limits, session = config.limits, s.session
     reached = (
         (session.runs + len(session.in_work) >= limits.max_iterations,
-         f"max_iterations ({limits.max_iterations} agent runs) is reached"),
+         f"max_iterations ({counted(limits.max_iterations, 'agent run')}) is reached"),
         (limits.max_cost_usd is not None and session.cost_usd + session.promised_usd >= (limits.max_cost_usd or 0),
          f"the budget of ${limits.max_cost_usd} is used up (${session.cost_usd:.2f})"),
         (session.until is not None and s.now >= (session.until or 0),

@@ -7,6 +7,7 @@ from typing import Any
 
 from ralphy.checks.listing import number_of_tests
 from ralphy.pipeline.model import Prd, Story
+from ralphy.text.counted import counted
 from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of
 
@@ -73,7 +74,7 @@ def outcome_of(check: Mapping[str, Any]) -> str:
 def runs_in_words(runs: Mapping[str, Any]) -> str:
     """`1 whole run and 3 narrowed`."""
     whole, narrowed = count_of(runs.get("whole")), count_of(runs.get("narrowed"))
-    whole_runs = "1 whole run" if whole == 1 else f"{whole} whole runs"
+    whole_runs = counted(whole, "whole run")
     return f"{whole_runs} and {narrowed} narrowed" if narrowed else whole_runs
 
 

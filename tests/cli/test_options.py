@@ -170,7 +170,7 @@ def test_data_goes_to_stdout_and_progress_to_stderr_and_quiet_says_only_errors(m
 
 
 SHORT: tuple[tuple[list[Act], tuple[str, ...], str], ...] = (
-    ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent runs) is reached: 2 of 2 stories are left"),
+    ([breaks()], ("--max-iterations", "1"), "max_iterations (1 agent run) is reached: 2 of 2 stories are left"),
     ([breaks()], (), "failed: US-001; blocked: US-002"),
     ([{"limit": {"resets_in_s": 3600}}], ("--no-wait",), "not waiting (--no-wait): the usage limit"),
 )

@@ -120,7 +120,7 @@ def _figures(night: Night, now: float) -> Iterator[tuple[str, str]]:
         counts = ", ".join(f"{short(night.tokens.get(kind, 0))} {word}" for kind, word in _TOKENS)
         yield f"tokens: {counts}", FAINT
     if evidence.calls_left is not None:
-        yield f"{evidence.calls_left} runs left", WAITING if evidence.calls_left < 10 else FAINT
+        yield f"{counted(evidence.calls_left, 'run')} left", WAITING if evidence.calls_left < 10 else FAINT
     for window in evidence.windows:
         used = "nearly all" if window.used is None else f"{window.used:.0%}"
         until = f" (reset in {span(window.resets_at - now)})" if window.resets_at else ""

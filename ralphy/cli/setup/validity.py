@@ -171,7 +171,7 @@ def judged(call: Invocation, path: Path, bases: Collection[str] = ()) -> FileRes
 
 def _prd(path: Path, display_path: str, bases: Collection[str]) -> tuple[str, ...]:
     document = read_prd(path, base_branches=bases, where=display_path)
-    return f"{len(document['userStories'])} stories", *_unreadable_context(path, document)
+    return counted(len(document["userStories"]), "story", "stories"), *_unreadable_context(path, document)
 
 
 def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _unreadable_context(path: Path, document: Mapping[str, Any]) -> Iterator[str
 
 def _stories(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:
     stories = read_stories_draft(_bytes(path, display_path, _DRAFT_BYTES), display_path)
-    return (f"{len(stories)} stories",)
+    return (counted(len(stories), "story", "stories"),)
 
 
 def _requirements(path: Path, display_path: str, _: Collection[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ralphy.pipeline.split import may_be_split, split
 from ralphy.pipeline.steps import names
 from ralphy.pipeline.steps.step import DRAFT, Briefing, DocumentFormat, Handed, Step, StepOutput, Wanted
 from ralphy.pipeline.stories import asks_only, attempts_used, next_ready, over, startable, why_stuck
+from ralphy.text.counted import counted
 from ralphy.text.first_few import first_few
 from ralphy.text.rehearsed import marked
 
@@ -156,7 +157,7 @@ def _for_story(s: Snapshot, config: Config, story: Story) -> d.Decision:
         return d.GiveUp(f"{dead}: it is set aside", story.id, dead)
     used = attempts_used(s.history, story)
     if used >= config.limits.max_attempts:
-        return _escalated(s, config, story, f"{story.id} has used its {used} attempts")
+        return _escalated(s, config, story, f"{story.id} has used its {counted(used, 'attempt')}")
     if past.too_large >= MOST_TOO_LARGE:
         return _escalated(s, config, story, f"{story.id} is too large for one run, with a smaller prompt as well")
     return _next_attempt(story, past, config, used + 1)
