@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.core.test_first_error import NODE
+from tests.core.test_runner_output import NODE
 from tests.core.test_secrets import PLANTED
 from tests.engine.building import Project, assert_clean, breaks, build, story
 
