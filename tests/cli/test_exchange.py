@@ -18,8 +18,9 @@ from ralphy.errors import ExitCode, InvalidInput
 from ralphy.exchange.formats import read
 from tests.adapters.test_forge import find_gh, gh_environment
 from tests.cli.conftest import Make
+from tests.cli.test_brought import BROUGHT
 from tests.doubles.github_api import GitHubApi, loopback_github
-from tests.engine.building import ROOT, story
+from tests.engine.building import story
 
 TASK = """---
 id: auth.login
@@ -42,16 +43,6 @@ dependencies:
 """
 SCAFFOLD = "---\nid: setup.scaffold\nmodule: setup\npriority: 1\nstatus: completed\n---\n\n# Scaffold\n\nThe base.\n"
 TASKS = {"auth/auth.login.md": TASK, "setup/setup.scaffold.md": SCAFFOLD}
-BEADS = "".join(json.dumps(row) + "\n" for row in (
-    {"id": "bd-1", "title": "Everything", "issue_type": "epic", "status": "open"},
-    {"id": "bd-1.2", "title": "Sign in", "status": "open", "priority": 0, "acceptance_criteria": "- It works",
-     "description": "With a key.\n```\ncode\n```\n- [ ] A wrong one is told",
-     "dependencies": [{"issue_id": "bd-1.2", "depends_on_id": "bd-a3f", "type": "blocks"},
-                      {"issue_id": "bd-1.2", "depends_on_id": "bd-77", "type": "blocks"},
-                      {"issue_id": "bd-1.2", "depends_on_id": "bd-1", "type": "parent-child"}]},
-    {"id": "bd-a3f", "title": "Users", "status": "closed", "priority": 2, "issue_type": "task"},
-    {"id": "bd-9", "title": "Later", "status": "deferred", "issue_type": "task"},
-))  # fmt: skip
 
 
 def told(stories: list[dict[str, Any]]) -> list[tuple[str, str, bool, list[str]]]:
@@ -60,7 +51,7 @@ def told(stories: list[dict[str, Any]]) -> list[tuple[str, str, bool, list[str]]
 
 def test_a_change_of_openspec_names_the_feature_and_its_sections_hold_the_tasks(made: Make) -> None:
     project, call = made(story("US-001"))
-    shutil.copytree(ROOT / "tests" / "brought" / "openspec", project.repo / "openspec" / "changes" / "add-loans")
+    shutil.copytree(BROUGHT / "openspec", project.repo / "openspec" / "changes" / "add-loans")
     code, value = call.json("import", "openspec/changes/add-loans")
     assert (code, value["format"], value["feature"]) == (0, "openspec", "lend-books")
     assert [task["description"] for task in value["stories"][0]["tasks"]] == [
@@ -134,93 +125,12 @@ def test_a_person_imports_a_folder_of_tasks_and_exports_a_prd(made: Make, tmp_pa
     assert call("export", "auth", "-o", str(out))[0] == ExitCode.CONFLICT
 
 
-SPEC_KIT_TEMPLATE = """---
-description: "Tasks of the reading list"
----
-
-# Tasks: Reading list
-
-## Phase 1: Setup
-
-- [x] T001 Make the package
-- [ ] T002 [P] Add the linter with the rules that the team agreed on, and a
-      target in the Makefile that runs it
-- [ ] T003 [US1] Keep a book in src/keep.py (depends on T001, T002)
-- [ ] T003a [US1] Write it to disk
-- [-] T004 Old idea
-- [ ] And docs
-
-<!-- - [ ] T099 this is a comment -->
-```text
-- [ ] T098 this is an example
-```
-"""
-
-
-def test_the_tasks_of_spec_kit_have_front_matter_and_named_dependencies() -> None:
-    others = {"spec.md": "# Spec\n", "plan.md": "---\na: b\n---\n"}
-    found, plan = read({**others, "tasks.md": SPEC_KIT_TEMPLATE}, "specs/001-list")
-    assert (found, plan.project) == ("speckit", "Reading list")
-    wrapped = "Add the linter with the rules that the team agreed on, and a target in the Makefile that runs it"
-    assert told(plan.stories) == [
-        ("T001", "Make the package", True, []), ("T002", wrapped, False, ["T001"]),
-        ("T003", "Keep a book in src/keep.py (depends on T001, T002)", False, ["T002", "T001"]),
-        ("T003a", "Write it to disk", False, ["T003"]),
-    ]  # fmt: skip
-    assert plan.left_out == [
-        "tasks.md:14: T004 Old idea: dropped ([-])", "tasks.md:15: And docs: has no id such as T012",
-        "tasks.md:1-3: 3 lines of text", "tasks.md:17-20: 4 lines of text", *(f"{name}: not read" for name in others),
-    ]  # fmt: skip
-
-
-# What people bring, and what becomes of it: (file, its text, stories, what is left out).
-BROUGHT: dict[str, tuple[str, str, list[tuple[str, str, bool, list[str]]], list[str]]] = {
-    "prd.json as people write it": (
-        "a.json", '{"userStories": [{"id": "US-001", "title": "One", "passes": "true"},\n'
-        '{"id": "US-002", "title": "Two", "dependsOn": "US-001, US-003", "status": "todo"},\n'
-        '{"id": "US-003", "title": "Three", "passes": false, "status": "skipped"}]}',
-        [("US-001", "One", True, []), ("US-002", "Two", False, ["US-001"])],
-        ["a.json:3: US-003 Three: skipped", "a.json:2: US-002 depends on US-003, which is left out"]),
-    "an id again before the title, a word of the status": (
-        "t.yaml", "- {title: S3 upload, story_id: A-1, done: true}\n- {id: US-7, title: 'US-7: Go', due: 2025-01-01}\n",
-        [("A-1", "S3 upload", True, []), ("US-7", "Go", False, [])], []),
-    "words with a number are no ids": (
-        "t.md", "- [ ] OAuth2 login\n- [ ] AUTH-12: Enter\n- [ ] GH-3 Stay\n",
-        [("US-001", "OAuth2 login", False, []), ("AUTH-12", "Enter", False, []), ("GH-3", "Stay", False, [])], []),
-    "ways to write a box": (
-        "t.md", "# T\n\n* [ ] star\n- [X] capital\n- [ x] space\n\t- [ ] a tab\n1. [ ] numbered\n- [ ] **T004** bold\n"
-        "- [ ] T002: colon\n- [~] dropped\n- [?] odd\n- [ ]\n- plain\n- [API](x.md)\n",
-        [("US-001", "star", False, []), ("US-002", "capital", True, []), ("US-003", "space", True, []),
-         ("US-004", "numbered", False, []), ("T004", "bold", False, []), ("T002", "colon", False, [])],
-        ["t.md:10: dropped: dropped ([~])", "t.md:11: odd: unknown checkbox [?]", "t.md:12: : no title",
-         "t.md:13: plain: not a checkbox", "t.md:14: [API](x.md): not a checkbox"]),
-    "wrapped words, a fence, a comment": (
-        "t.md", "- [ ] Write\n  it down\n  - in\n    ink\n```\n- [ ] no\n```\n<!-- - [ ] no\n- [ ] no -->\n",
-        [("US-001", "Write it down", False, [])], ["t.md:5-9: 5 lines of text"]),
-    "lines that end as on Windows": (
-        "auth/a.md", SCAFFOLD.replace("\n", "\r\n"), [("setup.scaffold", "Scaffold", True, [])], []),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", BROUGHT)
-def test_what_people_bring_is_read_and_what_is_left_out_is_named_by_line(case: str) -> None:
-    name, text, stories, left_out = BROUGHT[case]
-    plan = read({name: text}, name)[1]
-    assert (told(plan.stories), plan.left_out) == (stories, left_out)
-    assert prd_problems(plan.document()) == []
-
-
-def test_issues_of_beads_have_criteria_ranks_and_dependencies_that_are_there() -> None:
-    plan = read({"issues.jsonl": f"\n{BEADS}"}, "x")[1]
-    first, second = plan.stories
-    assert first["acceptanceCriteria"] == ["It works", "A wrong one is told"]
-    assert first["description"] == "With a key.\n```\ncode\n```"
-    assert (first["priority"], second["priority"]) == (1, 3)
-    assert plan.left_out == [
-        "issues.jsonl:2: bd-1 Everything: epic", "issues.jsonl:3: bd-1.2 parent-child bd-1: not an order",
-        "issues.jsonl:5: bd-9 Later: deferred",
-        "issues.jsonl:3: bd-1.2 depends on bd-77, which is not in the file",
-    ]  # fmt: skip
+def test_issues_of_beads_keep_their_words_and_ranks_and_what_lies_beside_a_list_of_tasks_is_named() -> None:
+    beads, tasks = ((BROUGHT / name).read_text(encoding="utf-8") for name in ("beads.jsonl", "speckit.md"))
+    plan = read({"issues.jsonl": beads}, "x")[1]
+    assert [raw["priority"] for raw in plan.stories] == [2, 1, 5, 1]
+    assert plan.stories[-1]["description"] == "With a key.\n```\ncode\n```"
+    assert read({"plan.md": "# Plan\n", "tasks.md": tasks}, "specs/001-list")[1].left_out[-1] == "plan.md: not read"
 
 
 REFUSED = {
