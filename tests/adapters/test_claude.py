@@ -74,25 +74,11 @@ def kept(request: AgentRequest, name: str) -> bytes:
 @pytest.mark.fault("S2")
 def test_the_frame_starts_nothing_of_the_repository(request_: AgentRequest) -> None:
     assert Claude(("claude",), Conditions()).frame(request_) == (
-        "claude",
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--include-partial-messages",
-        "--dangerously-skip-permissions",
-        "--model",
-        "sonnet",
-        "--tools",
-        "Bash,Read,Edit,Write,Glob,Grep",
-        "--setting-sources",
-        "user",
-        "--strict-mcp-config",
-        "--session-id",
-        SESSION,
-        "--settings",
+        "claude", "-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages",
+        "--dangerously-skip-permissions", "--model", "sonnet", "--tools", "Bash,Read,Edit,Write,Glob,Grep",
+        "--setting-sources", "user", "--strict-mcp-config", "--session-id", SESSION, "--settings",
         '{"attribution":{"commit":"","pr":""},"crossSessionInbound":"refuse"}',
-    )
+    )  # fmt: skip
 
 
 def test_the_frame_has_what_the_request_adds(request_: AgentRequest) -> None:

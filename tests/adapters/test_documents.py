@@ -123,10 +123,7 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
         (prd(story(title="a\u202eb")), r':5: userStories[0].title is "a\u202eb", must be one line of plain text'),
         (prd(story(dependsOn=["x"])), ':7: userStories[0].dependsOn[0] is "x", no such story'),
         (prd(story("a"), story("a")), ':8: userStories[1].id is "a", the same as userStories[0].id'),
-        (
-            prd(story("a"), story("A")),
-            ':8: userStories[1].id is "A", the same as userStories[0].id except for case',
-        ),
+        (prd(story("a"), story("A")), ':8: userStories[1].id is "A", the same as userStories[0].id except for case'),
         (prd(branchName="main"), ':3: branchName is "main", which is the base branch'),
         (prd(workflow={"approvals": [{"gate": "qa"}]}), ":5: workflow.approvals[0].verdict is missing"),
         (
@@ -205,16 +202,8 @@ def test_a_draft_gives_its_stories_which_may_depend_on_stories_that_exist() -> N
 
 
 def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
-    claims: dict[str, Any] = {
-        "passes": True,
-        "status": "nearly",
-        "execution": {"attempts": "many"},
-        "evidence": 5,
-    }
-    planned: dict[str, Any] = {
-        "acceptanceCriteria": ["one", {"description": "two"}],
-        "tasks": [{"title": "t"}],
-    }
+    claims: dict[str, Any] = {"passes": True, "status": "nearly", "execution": {"attempts": "many"}, "evidence": 5}
+    planned: dict[str, Any] = {"acceptanceCriteria": ["one", {"description": "two"}], "tasks": [{"title": "t"}]}
     claimed: dict[str, Any] = {
         "acceptanceCriteria": ["one", {"description": "two", "done": True}],
         "tasks": [{"title": "t", "done": "yes"}],
@@ -229,10 +218,7 @@ def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
         (dump([story()]), "the document is an array, must be an object"),
         (b"{}", "userStories is missing"),
         (b'```json\n{"userStories": []}\n```', "found ```json"),
-        (
-            prd(story(priority="high")),
-            'stories.json:6: userStories[0].priority is "high", must be an integer',
-        ),
+        (prd(story(priority="high")), 'stories.json:6: userStories[0].priority is "high", must be an integer'),
         (prd(story("a"), story("A")), "except for case"),
         (prd(story("a", dependsOn=["a"])), "is the story itself"),
         (b" " * (8 * 1024 * 1024 + 1), "is larger than 8 MB"),

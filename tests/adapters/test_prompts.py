@@ -21,16 +21,9 @@ NONCE = "5f2a91c07bd3e648"
 OUTBOX = "/srv/shop/docs/features/login/.ralphy/runs/r-0001/outbox"
 STEPS = ("spec", "story", "qa", "pr")
 PLACEHOLDERS = (
-    "project_name",
-    "language",
-    "test_command",
-    "prd_content",
-    "spec_content",
-    "tasks_content",
-    "resume_instruction",
-    "branch_name",
-    "qa_report",
-)
+    "project_name", "language", "test_command", "prd_content", "spec_content", "tasks_content", "resume_instruction",
+    "branch_name", "qa_report",
+)  # fmt: skip
 LONG = "This template of the project's own is long enough to count as one, since it has a hundred characters.\n"
 
 

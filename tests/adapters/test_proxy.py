@@ -74,17 +74,12 @@ def test_an_allowed_host_is_reached_through_a_tunnel(proxy: AllowProxy, server: 
 
 
 REFUSED = [
-    b"CONNECT evil.example.org:443 HTTP/1.1",
-    b"CONNECT 127.0.0.1:1 HTTP/1.1",
-    b"GET http://evil.example.org/ HTTP/1.1",
-    b"GET http://127.0.0.1@evil.example.org/ HTTP/1.1",
-    b"GET / HTTP/1.1",
-    b"CONNECT [::1]:443 HTTP/1.1",
-    b"CONNECT evil.example.org.:443 HTTP/1.1",
-    b"CONNECT 127.0.0.1\revil.example.org:443 HTTP/1.1",
-    b"GET http://evil.example.org/ HTTP/1.1\r\nHost: 127.0.0.1",
+    b"CONNECT evil.example.org:443 HTTP/1.1", b"CONNECT 127.0.0.1:1 HTTP/1.1",
+    b"GET http://evil.example.org/ HTTP/1.1", b"GET http://127.0.0.1@evil.example.org/ HTTP/1.1", b"GET / HTTP/1.1",
+    b"CONNECT [::1]:443 HTTP/1.1", b"CONNECT evil.example.org.:443 HTTP/1.1",
+    b"CONNECT 127.0.0.1\revil.example.org:443 HTTP/1.1", b"GET http://evil.example.org/ HTTP/1.1\r\nHost: 127.0.0.1",
     b"\x16\x03\x01 not http",
-]
+]  # fmt: skip
 
 
 @pytest.mark.attempt(5)

@@ -26,11 +26,9 @@ def with_findings(*rows: str) -> str:
 
 
 WITHOUT_FINDINGS = [
-    "---\nverdict: pass\n---\n",
-    "\ufeff---\nverdict: pass\nfindings: []\n---\nprose\n---\n",
-    "---\r\nverdict: pass\r\nfindings:\r\n---\r\n",
-    "--- \nverdict: 'pass'\nfindings: null\nauthor: me\n---",
-]
+    "---\nverdict: pass\n---\n", "\ufeff---\nverdict: pass\nfindings: []\n---\nprose\n---\n",
+    "---\r\nverdict: pass\r\nfindings:\r\n---\r\n", "--- \nverdict: 'pass'\nfindings: null\nauthor: me\n---",
+]  # fmt: skip
 
 
 def test_a_report_has_a_verdict_and_findings_if_any() -> None:

@@ -42,13 +42,9 @@ from tests.conftest import RunGit, program
 STEP_PROMPTS = [f"{step.name}.md.j2" for step in steps()]
 CHECKS = (Check("test", "pytest -q"), Check("lint", 'ruff check "a b"', 60.5))
 MADE = [
-    ".ralphy/.gitignore",
-    ".ralphy/config.yaml",
-    ".ralphy/ralphy.mk",
-    ".ralphy/schemas/config.schema.json",
-    ".ralphy/schemas/prd.schema.json",
-    "Makefile",
-]
+    ".ralphy/.gitignore", ".ralphy/config.yaml", ".ralphy/ralphy.mk", ".ralphy/schemas/config.schema.json",
+    ".ralphy/schemas/prd.schema.json", "Makefile",
+]  # fmt: skip
 
 
 def a_stack(language: str = "", checks: tuple[Check, ...] = (), setup: str = "") -> StackReport:
@@ -128,16 +124,8 @@ def test_the_commented_settings_are_the_defaults(tmp_path: Path) -> None:
     loaded = settings.load(tmp_path, None, env={"HOME": str(tmp_path / "home")})
     assert loaded.config == Config()
     assert {name.split(".")[0] for name, place in loaded.sources.items() if place != "default"} >= {
-        "agent",
-        "models",
-        "timeouts",
-        "circuit_breaker",
-        "limits",
-        "gates",
-        "safety",
-        "git",
-        "pr",
-    }
+        "agent", "models", "timeouts", "circuit_breaker", "limits", "gates", "safety", "git", "pr",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["my app", "yes", "1.0", "a: b", "ünï", 'q"uote', "#x", "~"])
@@ -328,14 +316,7 @@ def test_a_feature_that_exists_is_not_made_again_and_a_name_that_is_none_makes_n
 def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: Path, git: RunGit) -> None:
     feature = make(git_repo / "docs/features", "login", "log in")
     assert (feature / ".gitignore").read_text(encoding="utf-8") == IGNORE_TEXT
-    for name in (
-        "APPROVED",
-        "TASKS.md",
-        "stories/APPROVED",
-        ".ralphy/config.yaml",
-        ".ralphy/r1/stream",
-        ".ralphy/x",
-    ):
+    for name in ("APPROVED", "TASKS.md", "stories/APPROVED", ".ralphy/config.yaml", ".ralphy/r1/stream", ".ralphy/x"):
         (feature / name).parent.mkdir(parents=True, exist_ok=True)
         (feature / name).write_text("x", encoding="utf-8")
     init = feature / ".ralphy/prompts"
@@ -343,13 +324,8 @@ def test_git_ignores_the_markers_and_the_private_folder_of_a_feature(git_repo: P
     (init / "qa.md").write_text("x", encoding="utf-8")
     shown = git("status", "--porcelain", "--untracked-files=all", "docs").splitlines()
     assert {line.removeprefix("?? docs/features/login/") for line in shown} == {
-        ".gitattributes",
-        ".gitignore",
-        "PRD.md",
-        "stories/APPROVED",
-        ".ralphy/config.yaml",
-        ".ralphy/prompts/qa.md",
-    }
+        ".gitattributes", ".gitignore", "PRD.md", "stories/APPROVED", ".ralphy/config.yaml", ".ralphy/prompts/qa.md",
+    }  # fmt: skip
 
 
 NAMES = {

@@ -53,11 +53,7 @@ def test_without_any_file_everything_has_its_default_and_every_setting_has_a_sou
 
 
 def test_feature_beats_project_beats_user_beats_default_key_by_key(tmp_path: Path) -> None:
-    repo, feature, home = (
-        tmp_path / "repo",
-        tmp_path / "repo" / "docs" / "features" / "login",
-        tmp_path / "home",
-    )
+    repo, feature, home = (tmp_path / "repo", tmp_path / "repo" / "docs" / "features" / "login", tmp_path / "home")
     user = home / ".config" / "ralphy" / "config.yaml"
     user.parent.mkdir(parents=True)
     user.write_text("limits: {max_attempts: 2, max_iterations: 2, calls_per_hour: 2}\n")
@@ -163,12 +159,7 @@ def test_a_variable_is_parsed_by_the_type_of_its_setting_and_a_bad_value_refused
 
 
 def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(tmp_path: Path) -> None:
-    env = {
-        "RALPHY_CHECKS": "x",
-        "RALPHY_LOG": "debug",
-        "RALPHY_AGENT_ID": "7",
-        "RALPHY_LIMITS_MAX_ATTEMPT": "3",
-    }
+    env = {"RALPHY_CHECKS": "x", "RALPHY_LOG": "debug", "RALPHY_AGENT_ID": "7", "RALPHY_LIMITS_MAX_ATTEMPT": "3"}
     found = load(tmp_path, None, env=env)
     assert found.config == Config()
     assert found.warnings == (
@@ -198,18 +189,8 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             '"checks[0].timeout"',
             "did you mean checks[0].timeout_s?",
         ),
-        (
-            "limits:\n  max_attempts: many\n",
-            ":2",
-            'limits.max_attempts is "many", must be a whole number',
-            "",
-        ),
-        (
-            "limits: {max_attempts: 0}",
-            ":1",
-            "limits.max_attempts is 0, must be a whole number, 1 or more",
-            "",
-        ),
+        ("limits:\n  max_attempts: many\n", ":2", 'limits.max_attempts is "many", must be a whole number', ""),
+        ("limits: {max_attempts: 0}", ":1", "limits.max_attempts is 0, must be a whole number, 1 or more", ""),
         ("limits: {max_cost_usd: .nan}", ":1", 'is ".nan", must be an amount in USD', ""),
         ("limits: {until: 25:00}", ":1", 'limits.until is "25:00", must be a time as "HH:MM"', ""),
         (

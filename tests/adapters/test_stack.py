@@ -212,20 +212,14 @@ def test_nothing_known_gives_no_checks_and_says_what_was_looked_for(tmp_path: Pa
         ({"Pipfile": '[dev-packages]\npytest = "*"\n'}, "pipenv run pytest -q"),
         ({"pyproject.toml": '[tool.poetry.group.dev.dependencies]\npytest = "^8"\n'}, "poetry run pytest -q"),
         ({"pyproject.toml": PYTEST_PROJECT, "venv/bin/python": ""}, "venv/bin/python -m pytest -q"),
-        (
-            {"pyproject.toml": PYTEST_PROJECT, "uv.lock": "", ".venv/bin/python": ""},
-            ".venv/bin/python -m pytest -q",
-        ),
+        ({"pyproject.toml": PYTEST_PROJECT, "uv.lock": "", ".venv/bin/python": ""}, ".venv/bin/python -m pytest -q"),
         ({"setup.py": "", "test_a.py": UNITTEST}, "python3 -m unittest discover -v"),
         ({"setup.py": "", "tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests -v"),
         (
             {"setup.py": "", "tests/__init__.py": "", "tests/test_a.py": UNITTEST, "uv.lock": ""},
             "uv run python -m unittest discover -v",
         ),
-        (
-            {"setup.py": "", "tests/test_a.py": UNITTEST, "tests/test_b.py": "import pytest\n"},
-            "python3 -m pytest -q",
-        ),
+        ({"setup.py": "", "tests/test_a.py": UNITTEST, "tests/test_b.py": "import pytest\n"}, "python3 -m pytest -q"),
         ({"setup.py": "", "tests/test_a.py": "from unittest import mock\n"}, "python3 -m pytest -q"),
         ({"manage.py": "", "requirements.txt": "Django\n", "app/tests.py": ""}, "python3 manage.py test"),
     ],
@@ -454,19 +448,11 @@ def test_of_several_languages_the_strongest_wins_and_the_others_are_named(tmp_pa
     [
         ("package.json", "{", "package.json cannot be read as JSON"),
         ("package.json", "[" * 100_000, "package.json cannot be read as JSON"),
-        (
-            "package.json",
-            '{"scripts": 3, "dependencies": [1], "packageManager": {}}',
-            "no test command found",
-        ),
+        ("package.json", '{"scripts": 3, "dependencies": [1], "packageManager": {}}', "no test command found"),
         ("package.json", " " * 300_000, "too large"),
         ("pyproject.toml", "= 3", "pyproject.toml cannot be read as TOML"),
         ("pyproject.toml", "a." * 120_000 + "a = 1", "pyproject.toml cannot be read as TOML"),
-        (
-            "pyproject.toml",
-            "[project]\ndependencies = [1]\n[tool.poetry]\ngroup = {a = 1}\n",
-            "no test command",
-        ),
+        ("pyproject.toml", "[project]\ndependencies = [1]\n[tool.poetry]\ngroup = {a = 1}\n", "no test command"),
         ("Cargo.toml", "dependencies = 1\n", "rust: Cargo.toml"),
         ("Makefile", "test " * 40_000, "no known project"),
     ],
@@ -486,15 +472,7 @@ def test_pipes_folders_and_links_in_the_place_of_manifests_are_survived(tmp_path
     assert any("not a file" in line for line in detect(tmp_path).evidence)
 
 
-MANIFESTS = (
-    "package.json",
-    "pyproject.toml",
-    "Cargo.toml",
-    "composer.json",
-    "setup.cfg",
-    "Gemfile",
-    "Makefile",
-)
+MANIFESTS = ("package.json", "pyproject.toml", "Cargo.toml", "composer.json", "setup.cfg", "Gemfile", "Makefile")
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

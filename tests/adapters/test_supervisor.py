@@ -176,9 +176,7 @@ def test_nothing_survives_a_program_that_ends(tmp_path: Path, ends: str) -> None
 
 
 @pytest.mark.fault("P9")
-def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(
-    tmp_path: Path,
-) -> None:
+def test_a_pipe_that_is_held_open_by_a_stranger_delays_the_end_by_a_second_at_most(tmp_path: Path) -> None:
     """A process that is no descendant of the program takes its stdout (by opening it through /proc)."""
     holder = subprocess.Popen(
         ["sh", "-c", "read pid; exec 3>/proc/$pid/fd/1; echo held; read gone"],
@@ -272,9 +270,7 @@ print(ended.returncode, ended.stopped)
         assert ralphy.stdout.read() == "2\n0 None\n"
 
 
-def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(
-    tmp_path: Path,
-) -> None:
+def test_the_caller_may_stop_a_run_and_hears_the_reason_before_the_first_signal(tmp_path: Path) -> None:
     heard, reasons = bytearray(), []
     source = """
         import os, signal, time

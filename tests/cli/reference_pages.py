@@ -106,11 +106,7 @@ def render_config_reference(schema: Mapping[str, Any]) -> str:
         if "properties" in node:
             parts += [f"## {name}\n", f"{node['description']}\n", _table(f"{name}.", node["properties"])]
         elif "items" in node:
-            parts += [
-                f"## {name}[]\n",
-                "Each item of the list:\n",
-                _table(f"{name}[].", node["items"]["properties"]),
-            ]
+            parts += [f"## {name}[]\n", "Each item of the list:\n", _table(f"{name}[].", node["items"]["properties"])]
     return "\n".join(parts)
 
 

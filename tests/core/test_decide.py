@@ -594,11 +594,7 @@ def test_the_pace_is_that_of_the_last_hour_whichever_feature_it_was_for() -> Non
 
 @pytest.mark.parametrize("step", ["spec", "qa", "pr"])
 def test_a_step_has_one_try_and_three_mends_and_a_success_counts_anew(step: str) -> None:
-    seen = {
-        "spec": unspecified("PRD.md"),
-        "qa": snapshot(done()),
-        "pr": approved(),
-    }[step]
+    seen = {"spec": unspecified("PRD.md"), "qa": snapshot(done()), "pr": approved()}[step]
     for n in range(4):
         assert decide(seen, CONFIG).__class__ is d.RunAgent, n
         for line in attempts("rejected", story_id=None, step=step, failure="stories.json: no JSON"):

@@ -55,12 +55,7 @@ def test_a_dependency_that_is_nearly_an_id_is_guessed(written: str) -> None:
 
 
 def test_a_circle_is_named_in_the_order_of_the_needs() -> None:
-    stories = [
-        story("a"),
-        story("b", dependsOn=["a", "d"]),
-        story("c", dependsOn=["b"]),
-        story("d", dependsOn=["c"]),
-    ]
+    stories = [story("a"), story("b", dependsOn=["a", "d"]), story("c", dependsOn=["b"]), story("d", dependsOn=["c"])]
     problem = the_problem(prd(*stories))
     assert problem.path[2] == "dependsOn"
     ring = problem.message.removeprefix("is circular: ").split(" → ")

@@ -5,12 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralphy.prompts.budget import (
-    FAILURE_BYTES,
-    clip,
-    digest_failure,
-    pick_progress,
-)
+from ralphy.prompts.budget import FAILURE_BYTES, clip, digest_failure, pick_progress
 from ralphy.prompts.spec_section import pick_spec_section
 
 SPEC = """\

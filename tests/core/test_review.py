@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from ralphy.documents.qa_report import parse_qa_report, with_front_matter
-from ralphy.documents.review import (
-    answered,
-    boxes,
-    criteria_to_review,
-    known_answers,
-    noted,
-    settled,
-    unanswered,
-)
+from ralphy.documents.review import answered, boxes, criteria_to_review, known_answers, noted, settled, unanswered
 from ralphy.pipeline.model import CriterionAnswer, Prd, QaReport, ReviewFinding
 from ralphy.pipeline.parts import due
 from ralphy.pipeline.parts import noted as noted_parts

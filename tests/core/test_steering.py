@@ -11,59 +11,24 @@ from ralphy.pipeline.steering import read_before, steering_files, steering_findi
 from ralphy.testguard.findings import Kind
 
 AGENTS = [
-    "CLAUDE.md",
-    "claude.md",
-    "sub/CLAUDE.md",
-    "AGENTS.md",
-    "GEMINI.md",
-    ".cursorrules",
-    ".cursor/rules/a.mdc",
-    ".mcp.json",
-    ".claude/settings.json",
-    ".github/copilot-instructions.md",
-    "packages/web/.claude/skills/x/SKILL.md",
-    ".github/instructions/a.md",
-]
+    "CLAUDE.md", "claude.md", "sub/CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".cursor/rules/a.mdc",
+    ".mcp.json", ".claude/settings.json", ".github/copilot-instructions.md",
+    "packages/web/.claude/skills/x/SKILL.md", ".github/instructions/a.md",
+]  # fmt: skip
 PEOPLE = [
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "sub/Makefile",
-    "build/rules.mk",
-    ".envrc",
-    ".vscode/tasks.json",
-    ".npmrc",
-    "web/.npmrc",
-    ".pre-commit-config.yaml",
-    ".husky/pre-commit",
-    "justfile",
-    ".devcontainer/devcontainer.json",
-    "my.code-workspace",
-    ".cargo/config.toml",
-]
+    "Makefile", "makefile", "GNUmakefile", "sub/Makefile", "build/rules.mk", ".envrc", ".vscode/tasks.json",
+    ".npmrc", "web/.npmrc", ".pre-commit-config.yaml", ".husky/pre-commit", "justfile",
+    ".devcontainer/devcontainer.json", "my.code-workspace", ".cargo/config.toml",
+]  # fmt: skip
 CI = [
-    ".github/workflows/ci.yml",
-    ".github/actions/a/action.yml",
-    ".gitlab-ci.yml",
-    "Jenkinsfile",
-    ".circleci/config.yml",
-    ".ci/run",
-]
+    ".github/workflows/ci.yml", ".github/actions/a/action.yml", ".gitlab-ci.yml", "Jenkinsfile",
+    ".circleci/config.yml", ".ci/run",
+]  # fmt: skip
 NOBODY = [
-    "README.md",
-    "src/makefile.py",
-    "docs/CLAUDE.md.txt",
-    "src/claude/main.py",
-    ".github/CODEOWNERS",
-    ".github/ISSUE_TEMPLATE/bug.md",
-    "package.json",
-    "cursor/a.py",
-    "tests/test_agents.py",
-    "mk",
-    "Makefile.am.txt",
-    ".gitignore",
-    "pyproject.toml",
-]
+    "README.md", "src/makefile.py", "docs/CLAUDE.md.txt", "src/claude/main.py", ".github/CODEOWNERS",
+    ".github/ISSUE_TEMPLATE/bug.md", "package.json", "cursor/a.py", "tests/test_agents.py", "mk", "Makefile.am.txt",
+    ".gitignore", "pyproject.toml",
+]  # fmt: skip
 
 
 MOMENTS = {"before an agent works here": AGENTS, "before you ": PEOPLE, "before the branch is pushed": CI}

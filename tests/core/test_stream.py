@@ -177,13 +177,7 @@ def test_what_the_provider_says_is_shown_in_one_short_line() -> None:
 
 
 def test_refused_requests_count_in_a_row() -> None:
-    refused = {
-        "type": "system",
-        "subtype": "api_retry",
-        "error_status": 401,
-        "retry_delay_ms": 512.5,
-        "attempt": 1,
-    }
+    refused = {"type": "system", "subtype": "api_retry", "error_status": 401, "retry_delay_ms": 512.5, "attempt": 1}
     transcript = Transcript()
     transcript.feed(refused, 0.0)
     assert transcript.retry_s == pytest.approx(0.5125)

@@ -39,16 +39,8 @@ digests = few(["1", "2", "3"])
 codes = few(["code-1", "code-2"])
 times = st.integers(0, 4)
 OUTCOMES = [
-    "succeeded",
-    "rejected",
-    "crashed",
-    "died",
-    "too_large",
-    "limited",
-    "transient",
-    "fatal",
-    "of a later version",
-]
+    "succeeded", "rejected", "crashed", "died", "too_large", "limited", "transient", "fatal", "of a later version",
+]  # fmt: skip
 IDS = ["US-001", "US-002", "US-003"]
 
 documents = st.builds(

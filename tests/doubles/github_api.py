@@ -222,10 +222,7 @@ def _answer(world: World, given: Mapping[str, Any]) -> dict[str, Any]:
         error = {"type": refused.kind, "path": [refused.path], "message": str(refused)}
         return {"data": None, "errors": [error]}
     except (ValueError, KeyError, TypeError) as problem:
-        return {
-            "data": None,
-            "errors": [{"type": "DOUBLE", "message": f"{type(problem).__name__}: {problem}"}],
-        }
+        return {"data": None, "errors": [{"type": "DOUBLE", "message": f"{type(problem).__name__}: {problem}"}]}
     if "repository" in data and data["repository"] is None:
         error = {"type": "NOT_FOUND", "path": ["repository"], "message": "Could not resolve to a Repository"}
         return {"data": data, "errors": [error]}

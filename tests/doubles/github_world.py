@@ -81,13 +81,7 @@ class World:
         return {"pullRequest": self._node(pr)}
 
     def add(
-        self,
-        head: str,
-        base: str = "main",
-        *,
-        title: str = "Someone's",
-        body: str = "",
-        oid: str = "1" * 40,
+        self, head: str, base: str = "main", *, title: str = "Someone's", body: str = "", oid: str = "1" * 40
     ) -> Node:
         """Put a pull request there, as if somebody had opened it."""
         pr: Node = {"number": len(self.prs) + 1, "title": title, "body": body, "state": "OPEN"}
@@ -223,12 +217,7 @@ def _label(name: str) -> Node:
 
 def _connection(nodes: list[Any]) -> Node:
     page = {"hasNextPage": False, "hasPreviousPage": False, "endCursor": "", "startCursor": ""}
-    return {
-        "nodes": nodes,
-        "edges": [{"node": node} for node in nodes],
-        "totalCount": len(nodes),
-        "pageInfo": page,
-    }
+    return {"nodes": nodes, "edges": [{"node": node} for node in nodes], "totalCount": len(nodes), "pageInfo": page}
 
 
 def _add_labels(pr: Node, given: Mapping[str, Any]) -> None:

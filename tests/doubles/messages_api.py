@@ -90,13 +90,7 @@ class MessagesApi:
         return _response(self.scenario.get("default", "done")), "default"
 
     def record(
-        self,
-        method: str,
-        path: str,
-        raw: bytes,
-        request: Mapping[str, Any],
-        headers: Mapping[str, str],
-        source: str,
+        self, method: str, path: str, raw: bytes, request: Mapping[str, Any], headers: Mapping[str, str], source: str
     ) -> None:
         """Keep a request: sizes, and names of what is secret; `source` says which answer it got."""
         asked = _asked(method, path, raw, request, headers, source)

@@ -145,10 +145,7 @@ def message_of(response: Mapping[str, Any], request: Mapping[str, Any]) -> Node:
 def events_of(message: Node, text_chunks: int) -> Iterator[Node]:
     """The message as the events of a stream."""
     usage = {**message["usage"], "output_tokens": 1}
-    yield {
-        "type": "message_start",
-        "message": {**message, "content": [], "stop_reason": None, "usage": usage},
-    }
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}}
     for index, block in enumerate(message["content"]):
         start, deltas = _opening(block), _deltas(block, text_chunks)
         yield {"type": "content_block_start", "index": index, "content_block": start}

@@ -43,8 +43,7 @@ def feature(tmp_path: Path) -> Project:
     sits_down = person(project, SITS_DOWN)
     acts = [breaks(run=sits_down), works(run=sits_down)]
     project.play(
-        defaults={"cost_usd": 0.01},
-        stories={"US-001": acts, "US-002": [{**works(), "commit": "wip: {{story}}"}]},
+        defaults={"cost_usd": 0.01}, stories={"US-001": acts, "US-002": [{**works(), "commit": "wip: {{story}}"}]}
     )
     return project
 

@@ -121,9 +121,7 @@ def test_a_hook_is_asked_for_a_baseline_once_whatever_a_killed_one_left(tmp_path
 
 
 @pytest.mark.fault("G8")
-def test_a_hook_of_a_configured_folder_that_hangs_is_ended_with_all_its_processes_and_rejects(
-    tmp_path: Path,
-) -> None:
+def test_a_hook_of_a_configured_folder_that_hangs_is_ended_with_all_its_processes_and_rejects(tmp_path: Path) -> None:
     project = build(tmp_path, story("US-001"), limits={"max_attempts": 1}, git={"hook_timeout_s": 0.5})
     hangs = f"[ -f src/us_001.py ] || exit 0; sleep 1000 & echo $! $$ > {tmp_path}/pids; wait"
     program(project.repo / "tools" / "hooks" / "pre-commit", hangs)

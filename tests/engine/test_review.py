@@ -28,12 +28,7 @@ def test_each_criterion_is_answered_and_ticked_when_it_is_met(tmp_path: Path) ->
     project = build(tmp_path, story("US-001", acceptanceCriteria=CRITERIA), **AUTO)
     fixed = {"US_001_1": "yes", "US_001_2": "yes", "FIX-1_1_1": "yes"}
     project.play(
-        stories={"*": [works()]},
-        qa=[
-            reviews(US_001_1="yes"),
-            reviews(US_001_1="yes", US_001_2="no"),
-            reviews(**fixed),
-        ],
+        stories={"*": [works()]}, qa=[reviews(US_001_1="yes"), reviews(US_001_1="yes", US_001_2="no"), reviews(**fixed)]
     )
 
     ended = project.loop()

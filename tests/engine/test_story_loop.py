@@ -25,11 +25,9 @@ def two(tmp_path: Path) -> Project:
 def test_a_story_is_one_valid_commit_with_code_control_files_and_trailers_and_nothing_else(two: Project) -> None:
     assert two.landed() == ["login/US-001", "login/US-002"]
     assert two.files_of(two.commit_of("US-002")) == [
-        "docs/features/login/prd.json",
-        "docs/features/login/progress.txt",
-        "docs/features/login/stories/US-002.md",
+        "docs/features/login/prd.json", "docs/features/login/progress.txt", "docs/features/login/stories/US-002.md",
         "src/us_002.py",
-    ]
+    ]  # fmt: skip
     assert "wip" not in two.git("log", "--all", "--format=%s")  # the agent's own commit
 
     commit = two.commit_of("US-001")
