@@ -5,28 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.engine.building import Project, build, reports, story, works
-
-COMMIT = """\
-import os, pathlib, subprocess, sys
-repo, path, text = sys.argv[1:]
-def git(*words, **more):
-    return subprocess.run(["git", *words], cwd=repo, check=True, capture_output=True, text=True, **more)
-blob = git("hash-object", "-w", "--stdin", input=text).stdout.strip()
-env = {**os.environ, "GIT_INDEX_FILE": str(pathlib.Path(repo, ".git", "index-of-a-person"))}
-git("read-tree", "ralph/login", env=env)
-git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=env)
-tree = git("write-tree", env=env).stdout.strip()
-commit = git("commit-tree", tree, "-p", "ralph/login", "-m", "by hand").stdout.strip()
-git("update-ref", "refs/heads/ralph/login", commit)
-"""
+from tests.engine.building import Project, build, person, reports, story, works
 
 
 def committing(project: Project, path: str, text: str) -> dict[str, Any]:
     """An act in which somebody commits a file on the feature's branch while the agent works."""
-    script = project.repo.parent / "commit.py"
-    script.write_text(COMMIT)
-    return {"run": [["python3", str(script), str(project.repo), path, text]]}
+    return {"run": person(project, f"""
+        export GIT_INDEX_FILE=.git/index-of-a-person
+        blob=$(printf %s '{text}' | git hash-object -w --stdin)
+        git read-tree ralph/login
+        git update-index --add --cacheinfo 100644,$blob,{path}
+        tree=$(git write-tree)
+        git update-ref refs/heads/ralph/login $(git commit-tree $tree -p ralph/login -m "by hand")
+    """)}  # fmt: skip
 
 
 def test_work_is_merged_onto_a_commit_that_came_meanwhile(tmp_path: Path) -> None:
