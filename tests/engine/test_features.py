@@ -11,7 +11,7 @@ import pytest
 from ralphy.config import load as settings
 from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.workspace.checkout import Checkout
-from ralphy.errors import InvalidInput, NotFound
+from ralphy.errors import NotFound
 from ralphy.git import commands as git
 from tests.engine.building import Project, build, story
 from tests.engine.nights import played_once
@@ -188,20 +188,6 @@ def test_a_broken_prd_is_open_so_that_somebody_names_the_error(tmp_path: Path, t
     assert life(project) == "open"
 
 
-def test_the_one_open_feature_is_meant_without_a_name(published: Project) -> None:
-
-    def meant() -> str:
-        return only_open(list(found(published).values()), "docs/features").feature.name
-
-    assert meant() == "login"
-    elsewhere(published)
-    (published.repo / "docs" / "features" / "settings").mkdir(parents=True)
-    (published.repo / "docs" / "features" / "settings" / "PRD.md").write_text("# Settings\n")
-    assert meant() == "settings"
-    (published.repo / "docs" / "features" / "search").mkdir()
-    (published.repo / "docs" / "features" / "search" / "PRD.md").write_text("# Search\n")
-    with pytest.raises(InvalidInput, match="2 features are open: search, settings") as caught:
-        meant()
-    assert caught.value.hint == "name one of them"
+def test_where_there_is_no_feature_none_is_meant() -> None:
     with pytest.raises(NotFound, match="no feature in docs/features/"):
         only_open([], "docs/features")
