@@ -16,12 +16,11 @@ from ralphy.engine.lane_use.lane_layout import lay_out_clean
 from ralphy.engine.lane_use.take_over import candidate_of, file_changes
 from ralphy.engine.verify.baseline_records import key_of, record_baseline
 from ralphy.engine.verify.case import Verdict
-from ralphy.engine.verify.parts import Part, is_missed, parts_of
+from ralphy.engine.verify.parts import Part, is_missed, noted_parts, parts_of
 from ralphy.engine.verify.verify import judge_tree
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.git.ledger import StoryCommit
 from ralphy.pipeline.model import Document, Story
-from ralphy.pipeline.parts import noted
 from ralphy.pipeline.verification import verified_by
 from ralphy.testguard.substance import digest_of
 from ralphy.text.json_coerce import mapping_of, text_of
@@ -56,8 +55,7 @@ class Proof:
     @property
     def parts_noted(self) -> Document:
         """What is known of the parts, as a story's evidence holds it."""
-        proved, left = (sum(part.is_proved is value for part in self.parts) for value in (True, None))
-        return noted("", proved, self.unproved, left)
+        return noted_parts(self.parts)
 
 
 def prove(w: Workspace, landed: Sequence[StoryCommit], *, by_parts: bool = False) -> Iterator[Proof]:

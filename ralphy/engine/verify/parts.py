@@ -23,7 +23,7 @@ from ralphy.git.commands import diff_of
 from ralphy.git.ledger import commit_with_trailer
 from ralphy.git.objects import Entry
 from ralphy.pipeline.decision import ProveParts
-from ralphy.pipeline.model import Snapshot, Story
+from ralphy.pipeline.model import Document, Snapshot, Story
 from ralphy.pipeline.parts import due, noted, parts_in_words
 from ralphy.testguard.hunks import Hunk, hunks_of, is_changed_code
 from ralphy.testguard.substance import digest_of
@@ -47,14 +47,17 @@ def prove_parts(w: Workspace, decision: ProveParts, s: Snapshot) -> None:
     share_s = (w.config.proof.budget_s - w.session.parts_s) / len(due(s.prd, w.session.parts))
     story = s.prd.story(decision.story)
     parts = list(_of_landed(w, story, until=began + share_s))
-    proved, unproved, left = (
-        [part.place for part in parts if part.is_proved is value] for value in (True, False, None)
-    )
-    note = noted(str(mapping_of(story.raw.get("evidence")).get("change")), len(proved), unproved, len(left))
+    note = noted_parts(parts, str(mapping_of(story.raw.get("evidence")).get("change")))
     w.session = replace(w.session, parts={**w.session.parts, story.id: note},
                         parts_s=w.session.parts_s + time.monotonic() - began)  # fmt: skip
     if sentence := parts_in_words({"parts": note}):
         w.say(f"{story.id}: {sentence}")
+
+
+def noted_parts(parts: Sequence[Part], change: str = "") -> Document:
+    """What is known of the parts, as a story's evidence holds it; `change` is the digest of their story's change."""
+    proved, left = (sum(part.is_proved is value for part in parts) for value in (True, None))
+    return noted(change, proved, [part.place for part in parts if part.is_proved is False], left)
 
 
 def _of_landed(w: Workspace, story: Story, until: float) -> Iterator[Part]:
