@@ -18,12 +18,14 @@ from ralphy.testguard.test_keys import Key
 @dataclass(frozen=True, slots=True)
 class RedFirst:
     """`tests` (or whole `checks`, which name none) fail without the story's code and pass with it; `blind` tests are
-    the story's own, and pass without it as well. Without it means: the new `functions` exist, and do nothing."""
+    the story's own, and pass without it as well. Without it means: the new `functions` exist, and do nothing. `hidden`
+    says which failures were not heard there."""
 
     tests: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     blind: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def is_proof(self) -> bool:

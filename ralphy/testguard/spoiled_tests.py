@@ -1,19 +1,22 @@
 """Tests that are made to fail: where one passes all the same, the runner does not hear failures.
 
 A failure is put at the beginning of each test's body. A hook that rewrites outcomes, a decorator or a recipe that
-swallows failures, an assertion that was replaced, a runner that ends early: all show in the same way.
+swallows failures, an assertion that was replaced, a runner that ends early: all show in the same way. Where the tests
+themselves are to be run, too, one of a file has a twin that fails.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ralphy.checks.listing import PASSED
+from ralphy.checks.listing import PASSED, SKIPPED
 from ralphy.testguard.test_files import FUNCTION, SCRIPT, Function, WrittenTest, heads, is_named_test, parsed
-from ralphy.testguard.test_keys import Key
+from ralphy.testguard.test_keys import RAN, Key
 
 # A test passes if one of the assertions lets a falsehood pass.
 _PYTHON = """
@@ -30,6 +33,7 @@ def _must_fail(own=None):
         return
     assert 0 == 1
 """
+_TWIN = "_made_to_fail"
 _SCRIPT = (
     "try { expect(0).toBe(1); return } catch {} try { assert(0); return } catch {} "
     "try { assert.equal(0, 1); return } catch {} throw new Error('0 is not 1')"
@@ -59,11 +63,32 @@ def spoiled(path: str, data: bytes) -> tuple[bytes, list[WrittenTest]]:
     if not path.endswith(".py"):
         return _spoiled_text(path, data)
     tree = parsed(data)
-    names = list(_spoil(tree.body, "")) if tree else []
-    if not tree or not names:
+    tests = list(_tests(tree.body, "")) if tree else []
+    if not tree or not tests:
         return data, []
+    for name, node in tests:
+        node.body = [_failure(name, node), *node.body]
     tree.body += ast.parse(_PYTHON).body
-    return ast.unparse(ast.fix_missing_locations(tree)).encode(), [WrittenTest(path, name, "") for name in names]
+    return ast.unparse(ast.fix_missing_locations(tree)).encode(), [WrittenTest(path, name) for name, _ in tests]
+
+
+def with_twin(path: str, data: bytes) -> tuple[bytes, WrittenTest | None]:
+    """A file of Python in which the last test, if there is one without decorators, has a twin that fails; no other
+    line of it is another one. In other languages a file of tests changes no other file's assertions."""
+    tree = parsed(data) if path.endswith(".py") else None
+    tests = sorted(_tests(tree.body, "") if tree else (), key=lambda row: (not row[1].decorator_list, row[1].lineno))
+    if not tests:
+        return data, None
+    name, node = tests[-1]
+    twin = copy.deepcopy(node)
+    twin.name += _TWIN
+    twin.body = [_failure(name, node)]
+    lines = data.splitlines(keepends=True)
+    indent = lines[node.lineno - 1][: node.col_offset].decode("utf-8", "replace")
+    text = textwrap.indent(ast.unparse(ast.fix_missing_locations(twin)), indent)
+    lines.insert(node.end_lineno or node.lineno, f"\n{text}\n".encode())
+    spoiled_data = b"".join([*lines, b"\n", _PYTHON.encode()])
+    return (spoiled_data, WrittenTest(path, f"{name}{_TWIN}")) if parsed(spoiled_data) else (data, None)
 
 
 def passing_although_spoiled(
@@ -77,15 +102,25 @@ def passing_although_spoiled(
             and any(map(Key.of(test).means, names.get(Key.of(test).short, ())))]  # fmt: skip
 
 
-def _spoil(body: Sequence[ast.stmt], prefix: str) -> Iterator[str]:
+def silent_twins(outcomes: Mapping[str, str], twins: Sequence[WrittenTest]) -> list[str]:
+    """The twins that do not fail: they pass, or are skipped although the test itself is run."""
+    listed = {test: outcome for test, outcome in outcomes.items() if any(map(Key.of(test).means, twins))}
+    return [test for test, outcome in listed.items() if outcome == PASSED
+            or (outcome == SKIPPED and outcomes.get(test.replace(_TWIN, "")) in RAN)]  # fmt: skip
+
+
+def _tests(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
+    """The tests in which a failure can be put, by name."""
     for node in body:
         if isinstance(node, ast.ClassDef):
-            yield from _spoil(node.body, f"{prefix}{node.name}.")
+            yield from _tests(node.body, f"{prefix}{node.name}.")
         elif isinstance(node, FUNCTION) and is_named_test(node) and not _is_generator(node):
-            own = node.args.args[:1] if prefix else []
-            call = ast.Call(ast.Name("_must_fail", ast.Load()), [ast.Name(one.arg, ast.Load()) for one in own], [])
-            node.body = [ast.Return(call), *node.body]
-            yield f"{prefix}{node.name}"
+            yield f"{prefix}{node.name}", node
+
+
+def _failure(name: str, node: Function) -> ast.Return:
+    own = node.args.args[:1] if "." in name else []
+    return ast.Return(ast.Call(ast.Name("_must_fail", ast.Load()), [ast.Name(one.arg, ast.Load()) for one in own], []))
 
 
 def _is_generator(node: Function) -> bool:
@@ -104,6 +139,6 @@ def _spoiled_text(path: str, data: bytes) -> tuple[bytes, list[WrittenTest]]:
             is_alone = bool(rule.instead) and not opens[0].endswith("{")
             fails = rule.instead if is_alone else rule.fails if rule.instead else rule.fails.format(*opens.groups())
             parts += [text[at : opens.end()], fails]
-            cases.append(WrittenTest(path, begin["name"], ""))
+            cases.append(WrittenTest(path, begin["name"]))
             at = opens.end()
     return "".join([*parts, text[at:]]).encode("utf-8", "surrogateescape"), cases

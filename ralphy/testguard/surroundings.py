@@ -1,8 +1,8 @@
 """What stands around the tests: which changed files may keep a check from saying no.
 
 Whether it still can is asked by running it on tests that are made to fail, after a change of anything that is neither
-code, nor a test, nor a document, and of code that lies among the tests and holds none. A few words by which other code
-reaches for its runner, or a test bends it, ask for that, too. A file that replaces a part of the runner is rejected.
+code, nor a test, nor a document, and of code that lies among the tests and holds none. A few words by which code that
+is no test reaches for its runner ask for that, too. A file that replaces a part of the runner is rejected.
 """
 
 from __future__ import annotations
@@ -26,12 +26,8 @@ _SHADOWS = re.compile(
     r"(?:\.py|/__init__\.py)|(?:.*/)?site-packages/.*\.pth)|(?:.*/)?(?:sitecustomize|usercustomize)\.py"
 )
 _ENCODING = re.compile(r"\bworking-tree-encoding=(\S+)", re.I)
-# Words by which code or a test ends its runner, or writes the report in its place.
-_ENDS = (
-    r"\bos\._exit\b|\batexit\b.*\bexit|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)"
-    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b"
-)
-# Words by which code, which is no test, notices its runner, or has an assertion library of its own.
+# Words by which the product's code notices or ends its runner, writes the report in its place, or has an assertion
+# library of its own.
 _REACHES = re.compile(
     r"\bPYTEST_\w+|['\"](?:_?pytest|unittest)\w*['\"]\s*(?:not\s+)?in\s"
     r"|^[ \t]*(?:import|from)\s+(?:unittest|_?pytest)\b"
@@ -40,18 +36,12 @@ _REACHES = re.compile(
     r"|\bJEST_WORKER_ID\b|\bVITEST\b|\bNODE_TEST_CONTEXT\b|NODE_ENV\W{1,8}test\b"
     r"|\brequire\(\s*['\"](?:node:)?(?:assert|test)\b"
     r"|\bfrom\s+['\"](?:node:(?:assert|test)|vitest|chai|@jest/globals)\b"
-    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^[ \t]*(?:import\s+)?\"testing\"|\bcfg!\(test\)|" + _ENDS,
+    r"|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*\"test|^[ \t]*(?:import\s+)?\"testing\"|\bcfg!\(test\)"
+    r"|\bos\._exit\b|\batexit\b.*\bexit|\bprocess\.(?:reallyExit|exitCode|on\(\s*['\"]exit)"
+    r"|\b(?:process\.exit|os\.Exit|System\.exit|process::exit)\(\s*0\s*\)|\bjunitxml\b|\bralphy\W?reports|\bsurefire\b",
     re.M,
 )
-# Words by which a file of tests bends them all: what a failure is, how it is reported, which tests there are.
-_BENDS = re.compile(
-    r"\b(?:def pytest_|pytest_plugins|force_result|force_exception|wasxfail|TestReport|failureException|_callTest)"
-    r"|\b_pytest\.|\bsetattr\(\s*(?:unittest|pytest|builtins|item|rep)|\bbuiltins\W{1,6}AssertionError"
-    r"|\b(?:TestCase|Item|Function|TestResult)\.(?!maxDiff|longMessage)\w+\s*=[^=]|\b(?:assert|expect)\b['\"]?\)?\.\w+\s*=[^=>]"
-    r"|\b(?:global|globalThis)\.(?:expect|assert|test|it)\b|\bexpect\s*=[^=]|\bcollect_ignore\w*|\bload_tests\b"
-    r"|\bfunc TestMain\(|" + _ENDS,
-    re.M,
-)
+_HOOKS = re.compile(r"\bdef pytest_\w+")
 _DOCUMENTS = (".md", ".rst", ".adoc", ".html", ".css", ".scss", ".svg", ".png", ".jpg", ".gif", ".pdf")
 _DATA = re.compile(
     r"\.(?:txt|md|json\w*|ya?ml|toml|xml|html?|csv|tsv|snap|golden|expected|out|png|jpe?g|gif|svg|pdf|bin|gz)$"
@@ -79,10 +69,14 @@ def could_hide_failures(path: str, old: str | None, new: str | None, named: Coll
 
 def _is_helper(path: str, new: str | None) -> bool:
     """Is it a conftest, or code that lies among the tests and holds none, as a helper does, or a package's module?"""
-    if path.rpartition("/")[2] == "conftest.py":
+    if _is_conftest(path):
         return True
     has_text = bool(new and new.strip())
     return is_test(path) and is_readable(path) and has_text and not tests_in(path, (new or "").encode())
+
+
+def _is_conftest(path: str) -> bool:
+    return path.rpartition("/")[2] == "conftest.py"
 
 
 def is_run(path: str, named: Collection[str]) -> bool:
@@ -108,10 +102,11 @@ def _attributes(path: str, old: str | None, new: str | None) -> Iterator[Finding
 
 
 def _words(path: str, old: str | None, new: str | None) -> list[str]:
-    """The first words by which added code reaches for its runner, or an added test bends it."""
-    if not path.endswith(CODE):
+    """The first words by which added code, which is no test, reaches for its runner, or a conftest hooks into it."""
+    is_conftest = _is_conftest(path)
+    if not path.endswith(CODE) or (is_test(path) and not is_conftest):
         return []
-    pattern = _BENDS if is_test(path) else _REACHES
+    pattern = _HOOKS if is_conftest else _REACHES
     words = (" ".join(match[0].split()) for match in pattern.finditer("\n".join(_added(old, new))))
     return list(dict.fromkeys(words))[:3]
 

@@ -57,5 +57,9 @@ def test_what_a_story_does_to_its_tests_costs_a_run_where_it_reaches_old_ones(tm
         assert (sum(judged.runs.values()) - judged.narrowed, judged.narrowed) == (whole, narrowed), (name, judged)
     assert judged.runs == {"candidate": 1, "old_tests": 1, "red_first": 3}  # twice with names alone, and on hollow code
 
+    less = TESTS.replace("import add, sub", "import add, less").replace("assert sub(", "assert less(")
+    renamed = repository.judge({"calc.py": CALC.replace("def sub", "def less"), TEST_FILE: less}, kind="refactor")
+    assert renamed.runs == {"candidate": 1, "old_tests": 1, "red_first": 2}
+
     hides = f"{TESTS}\n\ndef sub(a, b):\n    return a - b\n"  # in the place of the code
     assert "no longer assert anything" in repository.judge({TEST_FILE: hides}).failure

@@ -46,6 +46,33 @@ def test_a_hook_may_do_what_it_likes_as_long_as_failures_are_heard(tmp_path: Pat
         assert found in failure if found else not failure, (name, failure)
 
 
+ASKS_MUL = "\n\ndef test_mul():\n    from calc import mul\n    assert mul(2, 3) == 6\n"
+BENDS = {  # what a file of tests does to all the others, beside a good test
+    "an assertion is patched": "import unittest\n\nvars(unittest)['TestCase'].assertEqual = lambda *_: None\n",
+    "an assertion is patched by a name made up of parts":
+        "import unittest\n\nsetattr(unittest.TestCase, 'assert' + 'True', lambda *_: None)\n",
+    "a failure is a test that is skipped":
+        "import unittest\n\nunittest.TestCase.failureException = unittest.SkipTest\n",
+    "the runner leaves well": "import importlib\n\nleave = getattr(importlib.import_module('o' + 's'), '_exit')\n"
+        "getattr(importlib.import_module('at' + 'exit'), 'register')(leave, 0)\n",
+    "the report is another one": "import importlib\n\njunit = importlib.import_module('_pytest.junit' + 'xml')\n"
+        "junit._NodeReporter.append_failure = lambda self, report: None\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unproved", ["flag", "off"])
+def test_a_file_of_tests_that_keeps_failures_from_being_heard_is_rejected_in_any_words(
+    tmp_path: Path, unproved: str
+) -> None:
+    repository = Repository(tmp_path, PYTEST, PYTESTS, unproved=unproved)
+    for name, bends in BENDS.items():
+        judged = repository.judge({**MORE, "tests/test_mul.py": bends + ASKS_MUL})
+        assert "made to fail" in judged.failure or "test passes although" in judged.failure, (name, judged)
+    honest = repository.judge({**MORE, "tests/test_mul.py": f"import unittest.mock{ASKS_MUL}"})
+    asked = {"red_first": 1} if unproved == "flag" else {"probe": 1}
+    assert (honest.failure, honest.runs) == ("", {"candidate": 1, **asked})
+
+
 RECIPE = f"test: unit\n\t@echo done\n\nunit:\n\t{sys.executable} -m unittest -v\n\nclean:\n\trm -rf build\n"
 RECIPES: dict[str, tuple[Files, str]] = {
     "or true": ({"Makefile": RECIPE.replace("-v", "-v || true")}, "made to fail"),

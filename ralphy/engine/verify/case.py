@@ -195,6 +195,11 @@ class Case:
         """The tests that the checks listed for the last green commit, by check; None if somebody edited that list."""
         return known_tests(self.w, self.w.code_of(self.green))
 
+    @property
+    def asks_for_proof(self) -> bool:
+        """Are the story's tests run without its code?"""
+        return self.w.config.verify.unproved != "off" and self.story.kind != "docs"
+
     @cached_property
     def command_words(self) -> frozenset[str]:
         """The words of the checks' commands: what stands there among the story's changes is run by a check."""

@@ -2,13 +2,15 @@
 
 They are run when a story changed what runs the tests, or what reports on them; so no list of ways to swallow a failure
 has to be complete. A check that names no tests and stays green is run on broken code as well; one that stayed green
-there before the story, too, never reported a failure.
+there before the story, too, never reported a failure. The story's own tests are asked while they are run without its
+code: a failure is expected there anyway, and a twin that fails stands in each of their files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from ralphy.checks.listing import FAILED, Listing
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.verify.baseline_records import tests_of
@@ -16,8 +18,8 @@ from ralphy.engine.verify.case import Case, Verdict, source_of
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
-from ralphy.testguard.findings import Finding, Kind
-from ralphy.testguard.spoiled_tests import passing_although_spoiled, spoiled
+from ralphy.testguard.findings import Finding, Kind, listed_names
+from ralphy.testguard.spoiled_tests import passing_although_spoiled, silent_twins, spoiled, with_twin
 from ralphy.testguard.substance import is_test
 from ralphy.testguard.surroundings import could_hide_failures
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
@@ -28,10 +30,43 @@ _MOST_FILES = 2_000
 
 
 def checks_can_say_no(c: Case) -> Verdict | None:
-    """If the story changed something around the tests, the checks turn red on tests that are made to fail."""
-    if not any(could_hide_failures(one.name, one.old_text, one.new_text, c.command_words) for one in c.changes):
+    """If the story changed something around the tests, the checks turn red on tests that are made to fail. So they do
+    if it changed tests, and nobody asks what these say without its code."""
+    are_asked_later = c.asks_for_proof or not c.written[1]
+    around = (could_hide_failures(one.name, one.old_text, one.new_text, c.command_words) for one in c.changes)
+    if are_asked_later and not any(around):
         return None
     return c.weigh([finding for check, result in _green(c) for finding in _hides_failures(c, check, result)])
+
+
+def with_twins(c: Case, tree: str, paths: Collection[str]) -> tuple[str, list[WrittenTest]]:
+    """A tree in which each of the changed files of tests at these paths has a twin that fails, and these twins."""
+    files: dict[str, tuple[Entry, bytes]] = {}
+    twins: list[WrittenTest] = []
+    for change in c.changes:
+        text, twin = with_twin(change.name, change.new or b"") if change.path in paths else (b"", None)
+        if change.now and twin:
+            files[change.path] = (change.now, text)
+            twins.append(twin)
+    return c.tree_with(tree, files), twins
+
+
+def hidden_failures(c: Case, check: Check, result: CheckResult | None, twins: Sequence[WrittenTest]) -> list[str]:
+    """What a check hides of failures, by its result on a tree without the story's code, with `twins` that must fail.
+    Nothing if it hid some before the story as well."""
+    outcomes = tests_of(result)
+    hidden = [f"{test} does not fail although it is made to fail" for test in silent_twins(outcomes, twins)]
+    failed = [test for test, outcome in outcomes.items() if outcome == FAILED]
+    if result and result.is_green and failed:
+        hidden.append(f"check {check.name} passes although {listed_names(failed)} failed")
+    return [] if hidden and _hid_failures_before(c, check) else hidden
+
+
+def _hid_failures_before(c: Case, check: Check) -> bool:
+    before = (c.before or {}).get(check.name, Listing())
+    tree, cases = _with_spoiled_tests(c, c.green)
+    result = c.ask(tree, check, "probe")
+    return bool(result and (result.is_green or passing_although_spoiled(before.tests, tests_of(result), cases)))
 
 
 def a_check_runs_tests(c: Case) -> bool:

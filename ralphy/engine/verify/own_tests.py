@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ralphy.checks.listing import PASSED, merged
+from ralphy.checks.listing import FAILED, PASSED, merged
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.lane_use.trial import patience_s
 from ralphy.engine.verify.baseline_records import listed, names_tests, tests_of
 from ralphy.engine.verify.case import Case, Change, Verdict
-from ralphy.engine.verify.failures_reported import a_check_runs_tests
+from ralphy.engine.verify.failures_reported import a_check_runs_tests, hidden_failures, with_twins
 from ralphy.engine.verify.hollow_trees import NewNames, with_new_names
 from ralphy.engine.verify.parts import hunks_in
 from ralphy.git.objects import Entry
@@ -49,6 +49,8 @@ def tests_could_tell(c: Case) -> Verdict | None:
         c.own = _red_first(c)
         c.evidence["red_first"] = _evidence_of(c.own)
         problems = list(_why_unproved(c, c.own))
+    if c.own and (verdict := c.weigh([Finding(Kind.RUNNER, why) for why in c.own.hidden])):
+        return verdict
     only_flags = c.went_back >= _MOST_UNPROVED or bool(problems and not _are_run(c))
     verdict = c.weigh([Finding(Kind.UNPROVED, why) for why in problems], only_flags=only_flags)
     return replace(verdict, is_unproved=True) if verdict else None
@@ -132,7 +134,7 @@ def _red_first(c: Case) -> RedFirst:
         return replace(own, tests=tuple(test for test in own.tests if test not in known), checks=())
     says, silent = (with_new_names(c, base, says=says) for says in (True, False))
     own = _compared(c, tests, says, base)
-    if not own.is_proof and own.blind and silent.tree != says.tree:
+    if not (own.is_proof or own.hidden) and own.blind and silent.tree != says.tree:
         return _compared(c, tests, silent, base)
     return own
 
@@ -149,6 +151,7 @@ def _compared(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirs
         tuple(name for one in compared for name in one.checks),
         tuple(dict.fromkeys(test for one in compared for test in one.blind)),
         () if names.hides_old else names.functions,
+        tuple(dict.fromkeys(why for one in compared for why in one.hidden)),
     )
 
 
@@ -156,25 +159,34 @@ def _compared_check(
     c: Case, tests: StoryTests, names: NewNames, base: str, check: Check, result: CheckResult
 ) -> RedFirst:
     """The same of one check. Where more than the new functions does nothing, or tests cannot be loaded beside them, it
-    is run without the new names as well: what passes on either tree passes."""
+    is run without the new names as well: what passes on either tree passes. Where it names tests, twins that must fail
+    are run with the new names."""
     before, now = (c.before or {}).get(check.name), tests_of(result)
     new = set(now) - before.tests.keys() if before and before.tests else set[str]()
     own = [test for test, outcome in now.items()
            if outcome == PASSED and (test in new or any(map(Key.of(test).means, tests.there)))]  # fmt: skip
     files = {Key.of(test).path for test in own} | {test.path for test in tests.there}
-    without, are_red = dict[str, str](), list[bool]()
-    for tree in dict.fromkeys((names.tree, base)):
+    with_names, twins = with_twins(c, names.tree, tests.files.keys() if now else ())
+    without, are_red, hidden = dict[str, str](), list[bool](), tuple[str, ...]()
+    for tree in (with_names, base) if names.tree != base else (with_names,):
         old_code = without_code(c, tree, check, result, files)
         passing = {test: outcome for test, outcome in without.items() if outcome == PASSED}
         without |= {**tests_of(old_code), **passing}
-        are_red += [not old_code.is_green] if old_code else []
+        are_red += [_is_red(old_code, twins)] if old_code else []
+        hidden = hidden or tuple(hidden_failures(c, check, old_code, twins))
         if old_code and not names.hides_old and without.keys() >= set(own):
             break
     if now:
-        return compared(now, without, own, tests.own, new, is_red=any(are_red))
+        return replace(compared(now, without, own, tests.own, new, is_red=any(are_red)), hidden=hidden)
     if not all(are_red):
         return RedFirst(blind=(check.name,) if tests.own else ())
     return RedFirst(checks=(check.name,) if are_red else ())
+
+
+def _is_red(result: CheckResult, twins: Sequence[WrittenTest]) -> bool:
+    """Is a check red, and not by twins alone that must fail?"""
+    failed = [test for test, outcome in tests_of(result).items() if outcome == FAILED]
+    return not result.is_green and not (failed and all(any(map(Key.of(test).means, twins)) for test in failed))
 
 
 def without_code(c: Case, tree: str, check: Check, result: CheckResult, files: Set[str]) -> CheckResult | None:
