@@ -145,7 +145,7 @@ def _candidate(tree: ProjectFiles, row: Language, prefer: str, outer_manager: st
     if not marker and not sources:
         return None
     facts = gather(tree, row)
-    found_by = marker or f"{sources} files {'/'.join(row.sources)}"
+    found_by = marker or f"files {'/'.join(row.sources)}: {sources}"
     report = _report(tree, row, facts, _manager(row, facts, tree, outer_manager), found_by)
     is_preferred = bool(prefer) and prefer.lower() in (row.name, report.language)
     strength = (is_preferred, bool(marker), _has_test(report.checks), sources)

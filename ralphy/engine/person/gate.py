@@ -23,6 +23,7 @@ from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.story import SPLIT, STORY
 from ralphy.pipeline.steps.table import phase_after, step_of
 from ralphy.prompts.budget import clip
+from ralphy.text.counted import counted
 
 _MOST_NOTED = 300  # characters of a remark, for the report
 _MOST_PRINTED = 1200  # bytes of a failing check in QUESTIONS.md
@@ -140,7 +141,7 @@ def give_up(w: Workspace, decision: d.GiveUp, s: Snapshot) -> None:
     prd = s.prd.with_story(story.id, passes=False, status=Status.FAILED.value, execution=execution)
     question = _what_now(w, s, story, decision.reason, "" if decision.error else str(last))
     text = asked(documents.text(w, "QUESTIONS.md"), story.id, story.title, question)
-    what = "is set aside" if decision.error else f"failed after {used} attempts"
+    what = "is set aside" if decision.error else f"failed after {counted(used, 'attempt')}"
     commit_documents(w, s, f"failed {story.id}", f"{story.id} {what}", prd=prd, files={"QUESTIONS.md": text.encode()})
     w.emit(StoryFailed(story=story.id, reason=str(execution["last_error"])[:300],
                        asked_in=w.feature.in_repository("QUESTIONS.md")))  # fmt: skip
