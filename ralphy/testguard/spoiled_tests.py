@@ -11,7 +11,7 @@ import ast
 import copy
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ralphy.checks.listing import PASSED, SKIPPED
@@ -102,11 +102,15 @@ def passing_although_spoiled(
             and any(map(Key.of(test).means, names.get(Key.of(test).short, ())))]  # fmt: skip
 
 
+def those_of(twins: Sequence[WrittenTest], tests: Iterable[str]) -> list[str]:
+    """Which of these tests are twins."""
+    return [test for test in tests if any(map(Key.of(test).means, twins))]
+
+
 def silent_twins(outcomes: Mapping[str, str], twins: Sequence[WrittenTest]) -> list[str]:
     """The twins that do not fail: they pass, or are skipped although the test itself is run."""
-    listed = {test: outcome for test, outcome in outcomes.items() if any(map(Key.of(test).means, twins))}
-    return [test for test, outcome in listed.items() if outcome == PASSED
-            or (outcome == SKIPPED and outcomes.get(test.replace(_TWIN, "")) in RAN)]  # fmt: skip
+    return [test for test in those_of(twins, outcomes) if outcomes[test] == PASSED
+            or (outcomes[test] == SKIPPED and outcomes.get(test.replace(_TWIN, "")) in RAN)]  # fmt: skip
 
 
 def _tests(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:

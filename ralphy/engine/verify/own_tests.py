@@ -25,6 +25,7 @@ from ralphy.engine.verify.parts import hunks_in
 from ralphy.git.objects import Entry
 from ralphy.testguard.findings import Finding, Kind
 from ralphy.testguard.red_first import RedFirst, compared, goes_along, with_tests_of
+from ralphy.testguard.spoiled_tests import those_of
 from ralphy.testguard.substance import CODE, is_manifest
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 from ralphy.testguard.test_keys import Key
@@ -160,7 +161,7 @@ def _compared_check(
 ) -> RedFirst:
     """The same of one check. Where more than the new functions does nothing, or tests cannot be loaded beside them, it
     is run without the new names as well: what passes on either tree passes. Where it names tests, twins that must fail
-    are run with the new names."""
+    are run with the new names; a runner that ends at the first failure is run without the twins again."""
     before, now = (c.before or {}).get(check.name), tests_of(result)
     new = set(now) - before.tests.keys() if before and before.tests else set[str]()
     own = [test for test, outcome in now.items()
@@ -168,13 +169,14 @@ def _compared_check(
     files = {Key.of(test).path for test in own} | {test.path for test in tests.there}
     with_names, twins = with_twins(c, names.tree, tests.files.keys() if now else ())
     without, are_red, hidden = dict[str, str](), list[bool](), tuple[str, ...]()
-    for tree in (with_names, base) if names.tree != base else (with_names,):
+    for tree in (with_names, base):
         old_code = without_code(c, tree, check, result, files)
         passing = {test: outcome for test, outcome in without.items() if outcome == PASSED}
         without |= {**tests_of(old_code), **passing}
         are_red += [_is_red(old_code, twins)] if old_code else []
         hidden = hidden or tuple(hidden_failures(c, check, old_code, twins))
-        if old_code and not names.hides_old and without.keys() >= set(own):
+        is_answered = old_code and not names.hides_old and without.keys() >= set(own)
+        if is_answered or (names.tree == base and not those_of(twins, tests_of(old_code))):
             break
     if now:
         return replace(compared(now, without, own, tests.own, new, is_red=any(are_red)), hidden=hidden)
@@ -186,7 +188,7 @@ def _compared_check(
 def _is_red(result: CheckResult, twins: Sequence[WrittenTest]) -> bool:
     """Is a check red, and not by twins alone that must fail?"""
     failed = [test for test, outcome in tests_of(result).items() if outcome == FAILED]
-    return not result.is_green and not (failed and all(any(map(Key.of(test).means, twins)) for test in failed))
+    return not result.is_green and not (failed and those_of(twins, failed) == failed)
 
 
 def without_code(c: Case, tree: str, check: Check, result: CheckResult, files: Set[str]) -> CheckResult | None:
