@@ -20,9 +20,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"spec": [{"wrte": {"a": "b"}}]},
         "scenario: spec[0]: Additional properties are not allowed ('wrte' was unexpected)",
     ),
-    ({"stories": {"US-001": [{}, {"write": "a"}]}}, "write: 'a' is not of type 'object'"),
-    ({"qa": []}, "scenario: qa: "),
-    ({"qa": [{"crash": 256}]}, "qa[0].crash: 256 is greater than the maximum of 255"),
     ({"qa": [{"kill": "SIGNOPE"}]}, "qa[0].kill: 'SIGNOPE' is not one of ['SIGKILL'"),
     ({"qa": [{"run": " "}]}, "qa[0].run: "),
     ({"qa": [{"error": "bad luck"}]}, "qa[0].error: 'bad luck' is not one of ['overloaded'"),
@@ -74,13 +71,6 @@ def test_by_hand_the_prompts_first_line_has_the_number_of_the_run(rehearse: Rehe
     path = rehearse.scenario({"stories": {"*": [{"say": "one"}, {"say": "two"}]}})
     rehearse.env["RALPHY_REHEARSAL"] = str(path)
     assert rehearse(prompt="<!-- ralphy number=2 -->\nDo it.").text.startswith("two")
-
-
-def test_a_story_that_is_not_named_takes_the_star(rehearse: Rehearse) -> None:
-    path = rehearse.home / "star.json"
-    path.write_text(json.dumps({"stories": {"US-001": {"say": "named"}, "*": {"say": "any"}}}))
-    rehearse.env |= {"RALPHY_REHEARSAL": str(path), "RALPHY_STORY": "US-007"}
-    assert rehearse().text.startswith("any")
 
 
 def test_a_step_that_is_not_named_plays_the_default(rehearse: Rehearse) -> None:
