@@ -2,28 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from ralphy.pipeline.model import Answer, Prd, Status, Story
-
-
-@pytest.mark.parametrize(
-    "fields, status",
-    [
-        ({}, Status.PENDING),
-        ({"passes": False}, Status.PENDING),
-        ({"passes": True}, Status.COMPLETED),
-        ({"passes": False, "status": "in_progress"}, Status.IN_PROGRESS),
-        ({"passes": True, "status": "completed"}, Status.COMPLETED),
-        ({"status": "failed"}, Status.FAILED),
-        ({"status": "blocked"}, Status.BLOCKED),
-    ],
-)
-def test_a_storys_status_is_its_own_or_comes_from_passes(fields: dict[str, object], status: Status) -> None:
-    it = Story.of({"id": "a", "title": "t", **fields}, 0)
-    assert it.status is status
-    assert it.is_completed == (status is Status.COMPLETED)
-    assert it.is_open == (status in (Status.PENDING, Status.IN_PROGRESS))
+from ralphy.pipeline.model import Answer, Prd
 
 
 def test_a_record_that_is_not_there_is_empty_and_only_yes_is_yes() -> None:
