@@ -23,15 +23,7 @@ def test_a_story_is_split_by_the_best_model_of_its_ladder() -> None:
 
 def test_every_step_has_a_model_and_a_time() -> None:
     config = Config()
-    assert [step.model(config) for step in steps()] == [
-        "sonnet",
-        "sonnet",
-        "sonnet",
-        "sonnet",
-        "sonnet",
-        "sonnet",
-        "haiku",
-    ]
+    assert [step.model(config) for step in steps()] == ["sonnet"] * 6 + ["haiku"]
     assert [step.active_limit_s(config) for step in steps()] == [1800, 1800, 1800, 14400, 1800, 1800, 600]
 
 
