@@ -46,10 +46,13 @@ def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, open
     with bound(port) as listening:
         page = Dashboard(call, listening.getsockname()[1], hosts)
         address = f"{page.address}#{name}" if name else page.address
-        with suppress(KeyboardInterrupt):  # from the moment at which a person can read the address
+
+        def announce() -> None:
             call.output.answer("dashboard", address, address=address)
             call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
             if opens:
                 open_in_browser(call, address)
-            serve(page, listening)
+
+        with suppress(KeyboardInterrupt):
+            serve(page, listening, announce)
     return ExitCode.DONE
