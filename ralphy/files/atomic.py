@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.files.disk_space import refusal
-from ralphy.files.read import names_in
+from ralphy.files.read import names_in, read_regular
 
 _TEMPORARY = re.compile(r"\..+\.tmp-\d+")  # as `write_beside` names them
 
@@ -26,6 +27,42 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
         temporary.replace(path)
     except OSError as error:
         raise _given_up(error, path, temporary) from error
+
+
+def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
+    """Put `data` at `path` (None removes it) if what is there is expected; an edit of the last moment is put back."""
+    backup = path.with_name(f".{path.name}.was.tmp-{os.getpid()}")
+    backup.unlink(missing_ok=True)
+    if not is_expected(read_regular(path)):
+        return False
+    if not os.path.lexists(path):
+        return data is None or _name_new(path, data)
+    temporary = None if data is None else write_beside(path, data, durable=False)
+    with suppress(OSError):  # without hard links, what was just looked at is all there is to go by
+        os.link(path, backup)
+    if temporary:
+        temporary.replace(path)
+    else:
+        path.unlink()
+    if not os.path.lexists(backup) or is_expected(read_regular(backup)):
+        backup.unlink(missing_ok=True)
+        return True
+    backup.replace(path)
+    return False
+
+
+def _name_new(path: Path, data: bytes) -> bool:
+    """A file where there is none; False if somebody made one meanwhile."""
+    temporary = write_beside(path, data, durable=False)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError:
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
 
 
 def write_beside(path: Path, data: bytes, *, durable: bool = True) -> Path:

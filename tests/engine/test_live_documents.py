@@ -19,8 +19,8 @@ from ralphy.engine.feature.live_documents import (
     lay_out,
     left_to_git,
     note_ours,
-    replace_if,
 )
+from ralphy.files.atomic import replace_if
 from tests.engine.branching import DOCUMENTS, advance, age, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project
 from tests.engine.driver import KilledError, dies_at

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ralphy.engine.feature.branch_tip import work_tip
-from ralphy.engine.feature.live_documents import edited, is_known_version, lay_out, removed_here, replace_if
+from ralphy.engine.feature.live_documents import edited, is_known_version, lay_out, removed_here
 from ralphy.engine.workspace.set_aside import relative_path, set_aside
 from ralphy.engine.workspace.workspace import Workspace
+from ralphy.files.atomic import replace_if
 from ralphy.files.read import read_regular
 from ralphy.text.tone import WAITING
 

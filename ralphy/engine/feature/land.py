@@ -38,12 +38,11 @@ from ralphy.engine.feature.live_documents import (
     lay_out,
     note_ours,
     removed_here,
-    replace_if,
     wait_for_git,
 )
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
-from ralphy.files.atomic import replace_file
+from ralphy.files.atomic import replace_file, replace_if
 from ralphy.files.notes import read_note
 from ralphy.git import commands as git
 from ralphy.git.ledger import commit_with_trailer

@@ -14,8 +14,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -23,7 +22,7 @@ from pathlib import Path
 from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.ignored_files import files_not_ignored
 from ralphy.engine.workspace.workspace import Workspace, is_private
-from ralphy.files.atomic import write_beside
+from ralphy.files.atomic import replace_if
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.read import read_regular, signature
 from ralphy.files.tree_walk import children, link_on_the_way, walk
@@ -248,42 +247,6 @@ def _bring(w: Workspace, one: _Document) -> bool:
     if one.target and data is None:
         return False
     return replace_if(path, data, lambda content: one.oid == ("" if content is None else _ids(w, content)[0]))
-
-
-def replace_if(path: Path, data: bytes | None, is_expected: Callable[[bytes | None], bool]) -> bool:
-    """Put `data` at `path` (None removes it) if what is there is expected; an edit of the last moment is put back."""
-    backup = path.with_name(f".{path.name}.was.tmp-{os.getpid()}")
-    backup.unlink(missing_ok=True)
-    if not is_expected(read_regular(path)):
-        return False
-    if not os.path.lexists(path):
-        return data is None or _name_new(path, data)
-    temporary = None if data is None else write_beside(path, data, durable=False)
-    with suppress(OSError):  # without hard links, what was just looked at is all there is to go by
-        os.link(path, backup)
-    if temporary:
-        temporary.replace(path)
-    else:
-        path.unlink()
-    if not os.path.lexists(backup) or is_expected(read_regular(backup)):
-        backup.unlink(missing_ok=True)
-        return True
-    backup.replace(path)
-    return False
-
-
-def _name_new(path: Path, data: bytes) -> bool:
-    """A file where there is none; False if somebody made one meanwhile."""
-    temporary = write_beside(path, data, durable=False)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    except OSError:
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
 
 
 def wait_for_git(w: Workspace) -> str:
