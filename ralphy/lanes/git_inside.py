@@ -172,6 +172,8 @@ class GitInside:
         except subprocess.TimeoutExpired:
             message = f"Git did not end in the lane within {_LONGEST_S:.0f} s"
             raise LaneProblem(message, where=str(self.home)) from None
+        except FileNotFoundError:
+            raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home)) from None
         if done.returncode:
             why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
             what = f"the lane cannot be used: {why}"

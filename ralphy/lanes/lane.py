@@ -111,8 +111,8 @@ class Lane:
     def _write(self, tree: str, refs: dict[str, str], head: str) -> None:
         git = self._git(refs, head)
         make_ready(self.tree, self.keep)
+        self._stood = self.tree.lstat()  # before Git runs: a lane that is removed meanwhile is laid out again
         self.empty = git.lay_out(tree, self.keep)
-        self._stood = self.tree.lstat()
 
     @property
     def was_removed(self) -> bool:

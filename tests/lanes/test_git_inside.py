@@ -9,7 +9,7 @@ import pytest
 
 from ralphy.errors import EnvironmentProblem
 from ralphy.git.commands import discover
-from ralphy.lanes.git_inside import GitInside
+from ralphy.lanes.git_inside import GitInside, LaneProblem
 from tests.conftest import RunGit
 
 
@@ -75,3 +75,10 @@ def test_a_link_in_the_place_of_a_pack_is_not_followed(git_repo: Path, other: Pa
     link.symlink_to(pack)
     with pytest.raises(OSError, match="symbolic"):
         imported(git_repo, link)
+
+
+def test_a_lane_without_its_tree_is_reported_as_removed(git_repo: Path, tmp_path: Path) -> None:
+    git = GitInside(discover(git_repo), tmp_path, tmp_path / "tree")
+
+    with pytest.raises(LaneProblem, match="it was removed"):
+        git.look("0" * 40)
