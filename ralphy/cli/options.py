@@ -20,7 +20,7 @@ from ralphy.config.values import Check, Config, Notify
 from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.feature.ignored_files import exclude
-from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.feature.live_documents import show_documents
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings
 from ralphy.engine.view.status import snapshot_at
@@ -212,7 +212,7 @@ class Invocation:
         location = self.find_feature(workspace.feature.name)
         if location and location.at and location.feature.path == workspace.feature.path:
             exclude(workspace.repository, f"{workspace.feature.path}/")
-            lay_out(workspace, location.at)
+            show_documents(workspace, location.at)
 
     @contextmanager
     def edited(

@@ -212,6 +212,8 @@ def _waits(s: Snapshot, decision: d.Decision, folder: str) -> Iterator[Need]:
 def _next(s: Snapshot, decision: d.Decision) -> str:
     if isinstance(decision, d.Wait) and decision.gate:
         return f"ralphy approve {s.feature}"
+    if isinstance(decision, d.Halt) and decision.is_rejected:
+        return f"ralphy why {s.feature}"
     if not isinstance(decision, d.Done):
         return f"ralphy loop {s.feature}"
     if s.life is Life.MERGED:

@@ -13,7 +13,7 @@ from ralphy.engine.crew import Crew
 from ralphy.engine.feature.branch_tip import work_tip
 from ralphy.engine.feature.checkout_sync import catch_up
 from ralphy.engine.feature.land import tip_taken_up
-from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.feature.live_documents import show_documents
 from ralphy.engine.person import answering, gate
 from ralphy.engine.publish import publish
 from ralphy.engine.runs.recover import close_stopped, recover_left
@@ -206,7 +206,4 @@ def keep_up(w: Workspace) -> None:
     if not tip or w.left_runs:
         return
     catch_up(w)
-    laid = lay_out(w, tip)
-    if laid.missing:
-        names = ", ".join(laid.missing[:5])
-        w.say(f"{names}: removed from {w.feature.path}; restored from {w.feature_branch}")
+    show_documents(w, tip)

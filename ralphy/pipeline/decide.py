@@ -111,7 +111,7 @@ def _inputs(s: Snapshot, _: Config) -> d.Decision | None:
 def _adoption(s: Snapshot, _: Config) -> d.Decision | None:
     if not (s.tree.is_on_branch and s.tree.edited):
         return None
-    return d.Adopt(f"changed by hand since the last commit: {', '.join(s.tree.edited[:5])}")
+    return d.Adopt(f"changed by hand since the last commit: {first_few(s.tree.edited, 5)}")
 
 
 def _pause(s: Snapshot, config: Config) -> d.Decision | None:

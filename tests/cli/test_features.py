@@ -384,3 +384,14 @@ def test_a_revert_on_main_reopens_a_merged_feature(finished: tuple[Project, Call
     assert lives(call) == {"login": "open"}
     assert call("loop")[0] == 0
     assert "src/login.py" in project.code_files()
+
+
+def test_a_name_for_a_feature_that_is_there_makes_no_other_one(finished: tuple[Project, Call]) -> None:
+    project, call = finished
+
+    code, _, err = call("start", "login", "--name", "other")
+
+    assert code == 3
+    assert "login is a feature, and --name names a new one" in err
+    assert "hint: ralphy start login" in err
+    assert not (project.repo / "docs/features/other").exists()

@@ -17,7 +17,7 @@ from tests.sampling import sampled
 
 SPEC = "# Login\n\n## US-001\n\nSign in.\n\n## US-002\n\nSign out.\n"
 NEWER = SPEC.replace("Sign in.", "Sign in with a key.")
-TO_SEE = "the current one: "
+TO_SEE = "to read Ralphy's: "
 
 
 @pytest.fixture
@@ -180,3 +180,15 @@ def test_a_gate_shows_the_document_that_waits_and_not_the_one_that_main_tracks(p
     with opened(project) as w:
         assert to_read(w, "SPEC.md").decode() == NEWER
     assert project.git("status", "--porcelain") == ""
+
+
+def test_a_document_of_the_branch_that_is_removed_is_restored_with_a_message(project: Project) -> None:
+    begun(project)
+    project.write("notes.md", "Mind the keys.\n")
+    project.loop(**ONE_RUN)
+    (project.folder / "notes.md").unlink()
+
+    said = printed(project, "loop", "login", "--no-wait")
+
+    assert "notes.md: removed from docs/features/login; restored from ralph/login" in said
+    assert project.read("notes.md") == "Mind the keys.\n"

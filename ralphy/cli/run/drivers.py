@@ -124,6 +124,8 @@ def start(
     """
     if limits["interactive"]:
         _require_terminal(limits)
+    if feature and name and call.is_feature(feature):
+        raise InvalidInput(f"{feature} is a feature, and --name names a new one", hint=f"ralphy start {feature}")
     if feature and (name or " " in feature.strip()):
         if limits["dry_run"]:
             return _would_make(call, feature, name)
@@ -133,7 +135,7 @@ def start(
     if feature:
         _require_feature(call, feature)
     if yes and not fresh:
-        raise InvalidInput("--yes answers the question of --fresh", hint="leave it out")
+        raise InvalidInput("--yes needs --fresh", hint="leave it out, or add --fresh")
     if fresh and not limits["dry_run"] and not start_fresh(call, feature, yes=yes):
         return ExitCode.WAITING
     if mode != "script" and (code := start_in_session(call, feature, mode, limits)) is not None:

@@ -250,7 +250,7 @@ def tip_taken_up(w: Workspace) -> str:
 def _bring_back(w: Workspace, moved: Moved) -> None:
     """A person committed from a checkout that was behind: what that undid of Ralphy's work is landed again."""
     tree = w.objects.graft(w.objects.tree_of(moved.tip), moved.undone)
-    names = ", ".join(list(moved.undone)[:5])
+    names = first_few(moved.undone, 5)
     body = f"The commit {moved.tip[:10]} was made in a checkout that was behind, and undid: {names}"
     subject = "bring back what a stale checkout undid"
     land(w, chore(w, f"brought back {w.feature.name}", subject, moved.tip, {}, tree=tree, body=body))

@@ -29,6 +29,7 @@ from ralphy.files.tree_walk import children, link_on_the_way, walk
 from ralphy.git import commands as git
 from ralphy.git.objects import TREE
 from ralphy.pipeline.model import Status
+from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import mapping_of, text_of
 from ralphy.text.strict_json import dump
 
@@ -197,6 +198,12 @@ def lay_out(w: Workspace, tip: str) -> Laid:
     note.save()
     back = tuple(one.name for one in due if one.state is _State.AWAY and one.name in written)
     return Laid(written, missing, back)
+
+
+def show_documents(w: Workspace, tip: str) -> None:
+    """Lay the documents out, and tell which of them were gone."""
+    if missing := lay_out(w, tip).missing:
+        w.say(f"{first_few(missing, 5)}: removed from {w.feature.path}; restored from {w.feature_branch}")
 
 
 def edited(w: Workspace, tip: str) -> Edits:

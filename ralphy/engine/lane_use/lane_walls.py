@@ -26,6 +26,7 @@ from ralphy.lanes.bring import scratch
 from ralphy.lanes.lane_sandbox import Bind
 from ralphy.sandbox.bubblewrap import Sandbox
 from ralphy.sandbox.machine import AgentFolder, Machine, is_temporary
+from ralphy.text.first_few import first_few
 from ralphy.text.tone import WAITING
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Outside:
             w.say(f"{', '.join(aside)}: made while an agent ran without a sandbox; set aside", WAITING)
         aside += set_edits_aside(w, self.edits)
         if changed:
-            names = ", ".join(changed[:5])
+            names = first_few(changed, 5)
             w.say(f"{names}: changed during the run, by you or, without a sandbox, by the agent", WAITING)
             w.record("stands", durable=False, by="agent", what=changed)
         return tuple(aside), tuple(changed)

@@ -12,6 +12,7 @@ from ralphy.git.objects import GITLINK
 from ralphy.lanes.changes_in_lane import TakeLimits, Taken
 from ralphy.lanes.git_inside import LaneProblem
 from ralphy.testguard.substance import FileChange, why_unsafe
+from ralphy.text.first_few import first_few
 from ralphy.text.plain_text import as_utf8
 from ralphy.text.tone import BAD, WAITING
 
@@ -40,7 +41,7 @@ def candidate_from(w: Workspace, lane: Lane, green: str, laid_out: str) -> Candi
     refused = next(iter([*pointers, *map(as_utf8, taken.refused)]), "") or _why_unsafe(w, green, tree)
     modules = tuple(f"{as_utf8(path)}/ (a submodule)" for path in taken.modules)
     if modules:
-        w.say(f"not taken: {', '.join(modules[:5])}", WAITING)
+        w.say(f"not taken: {first_few(modules, 5)}", WAITING)
     return Candidate(tree, w.code_of(tree), green, files, (*map(as_utf8, taken.control), *modules), refused)
 
 

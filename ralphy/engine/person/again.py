@@ -52,7 +52,7 @@ def redo_step(w: Workspace, step: Step) -> str:
     files: dict[str, bytes | None] = {step.document: None} if s.tree.is_on_branch and moved else {}
     files |= unasked(w, (step_key(step.name),))
     commit_documents(w, s, f"redo-{step.name}", f"{step.name} is made again", prd=prd, files=files)
-    old = f"; the old one is {moved.name} in set-aside" if moved else ""
+    old = f"; the old one is {w.feature.path}/.ralphy/set-aside/{moved.name}" if moved else ""
     return f"{step.document} is made again at the next run{old}"
 
 

@@ -33,6 +33,7 @@ from ralphy.pipeline.steps import names
 from ralphy.prompts.budget import digest_failure
 from ralphy.testguard.findings import Kind, sentences
 from ralphy.testguard.substance import why_no_work
+from ralphy.text.first_few import first_few
 
 SATISFIED = "the agent says it is already satisfied"
 
@@ -223,8 +224,8 @@ def _doubts(c: Case) -> tuple[str, ...]:
     unclear = f"the agent gave no report (EXIT_SIGNAL is missing); its text sounds done: {c.claim.confidence:.1f} of 1"
     doubts = (
         (c.claim.exit_signal is not True, unclear),
-        (bool(candidate.tampered), f"changed in the lane, and not taken: {', '.join(candidate.tampered[:5])}"),
-        (bool(candidate.stands), f"changed during the run, possibly by the agent: {', '.join(candidate.stands[:5])}"),
+        (bool(candidate.tampered), f"changed in the lane, and not taken: {first_few(candidate.tampered, 5)}"),
+        (bool(candidate.stands), f"changed during the run, possibly by the agent: {first_few(candidate.stands, 5)}"),
         (r.outcome is not Outcome.SUCCEEDED, f"the run ended badly after a complete report: {r.detail}"),
         (any(c.is_empty for c in results), "no tests ran"),
         (any(c.blamed and not c.is_empty for c in results), "known failures are still there"),

@@ -138,7 +138,7 @@ def how_to_see(s: Snapshot, decision: d.Decision) -> str:
     others = len(s.left_to_git) - 1
     more = f" (and {others} more)" if others else ""
     where = shlex.quote(f"{s.tree.feature_branch}:{s.folder}/{name}")
-    return f"the branch that is checked out has a {name}{more} of its own; the current one: git show {where}"
+    return f"the branch that is checked out has another {name}{more}; to read Ralphy's: git show {where}"
 
 
 def _position(s: Snapshot) -> str:
