@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,19 @@ def test_a_switch_to_the_branch_and_back_is_no_edit(project: Project) -> None:
         assert set(found.written) == set(DOCUMENTS)
         assert found.missing == ()  # the switch took them
     assert folder(project) == DOCUMENTS
+
+
+def test_an_edit_of_the_same_size_with_the_time_of_before_is_found(project: Project) -> None:
+    path = project.folder / "SPEC.md"
+    before, text = path.stat(), path.read_bytes()
+    with opened(project) as w:
+        time.sleep(0.1)  # longer than a tick of the file system's clock: the first look may keep what it has read
+        assert not edited(w, tip_of(project))
+        path.write_bytes(text.swapcase())
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert edited(w, tip_of(project)).files == {"SPEC.md": text.swapcase()}
+        path.write_bytes(text)
+        assert not edited(w, tip_of(project))
 
 
 def test_an_edit_is_found_on_every_branch(project: Project) -> None:

@@ -36,6 +36,7 @@ from ralphy.text.strict_json import dump
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
 _FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
+_TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
 _DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
 _MOST_VERSIONS = 8  # of a document, for edits that began with an earlier one
 _PRD = "prd.json"
@@ -331,13 +332,20 @@ def _judged(w: Workspace, name: str, want: str, tracked: str, ours: set[str]) ->
     """A document; None for one that is a person's to bring up: one that is staged, or was removed from what the commit
     that is checked out has."""
     path, target = w.feature.file(name), tracked or want
+    if link_on_the_way(w.repository.root, path):
+        return _Document(name, _State.EDIT, target, broken=Broken.ODD)
+    found, now = signature(path), time.time_ns()
+    if found and w.checkout.read.get(path) == (found, target):
+        return _Document(name, _State.CURRENT, target, target)
     data = read_regular(path)
-    if link_on_the_way(w.repository.root, path) or (data is None and os.path.lexists(path)):
+    if data is None and os.path.lexists(path):
         return _Document(name, _State.EDIT, target, broken=Broken.ODD)
     if data is None:
         return _Document(name, _State.GONE, target) if want and not tracked else None
     oid, *others = _ids(w, data)
     if target in (oid, *others):
+        if found and now - max(found[3:]) > _TICK_NS:  # what changed since then shows in the signature
+            w.checkout.read[path] = found, target
         return _Document(name, _State.CURRENT, target, oid)
     if ours.isdisjoint((oid, *others)):
         return _Document(name, _State.EDIT, target, oid, data, _why_broken(data, want))

@@ -32,7 +32,8 @@ _MOST_PRDS = 8  # of the feature that is worked on: the tip's, the base's, and s
 class Checkout:
     """`reported` are the messages that are given once for all features, `proxies` the ways out of closed sandboxes.
     `prds` has the last prd.json files by their blob (`keep_prd`), `merged` whether the work of one commit is in
-    another: neither ever changes."""
+    another: neither ever changes. `read` has the last version (blob id) that was read of a document, with the file's
+    signature: a progress.txt of years is not read again at each look."""
 
     repository: Repository
     objects: Objects
@@ -42,6 +43,7 @@ class Checkout:
     proxies: dict[frozenset[Host], AllowProxy] = field(default_factory=dict)
     prds: dict[str, Prd | None] = field(default_factory=dict)
     merged: dict[tuple[str, str], bool] = field(default_factory=dict)
+    read: dict[Path, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     _ancestors: dict[tuple[str, str], bool] = field(default_factory=dict)
     lanes: Pool | None = None
     brought: tuple[Brought, ...] | None = None
