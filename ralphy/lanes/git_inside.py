@@ -173,6 +173,8 @@ class GitInside:
             message = f"Git did not end in the lane within {_LONGEST_S:.0f} s"
             raise LaneProblem(message, where=str(self.home)) from None
         except FileNotFoundError:
+            if self.walls:  # bubblewrap itself is missing
+                raise
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home)) from None
         if done.returncode:
             why = done.stderr.decode("utf-8", "replace").strip()[-2000:] or f"exit {done.returncode}"
