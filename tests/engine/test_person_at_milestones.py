@@ -16,7 +16,7 @@ import pytest
 
 from ralphy.documents.prd_reader import check_prd
 from ralphy.errors import ExitCode
-from tests.engine.building import Project, assert_clean, breaks, build, drive, story, works
+from tests.engine.building import ONE_RUN, Project, assert_clean, breaks, build, drive, story, works
 from tests.sampling import sampled
 
 STORIES = ["login/US-001", "login/US-002"]
@@ -82,6 +82,22 @@ def require_undisturbed(tmp_path: Path, stands: str, *acts: str) -> None:
         assert numbers
         require_kept(project, act, numbers)
     assert project.git("rev-parse", "--abbrev-ref", "HEAD") == stands
+
+
+@pytest.mark.fault("M6")
+def test_a_person_on_the_branch_can_switch_away_while_an_agent_works(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), story("US-002"))
+    project.loop(**ONE_RUN)
+    project.switch()
+
+    def there_and_back() -> None:
+        assert project.git("status", "--porcelain") == ""
+        project.switch("main")
+        project.switch()
+
+    project.loop(at={"laid_out": there_and_back})
+
+    require_landed(project)
 
 
 @pytest.mark.fault("M6", "P1")

@@ -317,8 +317,10 @@ def _wanted(w: Workspace, tip: str) -> dict[str, str]:
 
 
 def _preview(w: Workspace, tip: str) -> bytes:
-    """prd.json with the stories that agents work on now in progress; nothing while none is."""
-    prd = prd_at(w.checkout, tip, w.feature.path) if w.session.in_work else None
+    """prd.json with the stories that agents work on now in progress; nothing while none is, and where the commit that
+    is checked out tracks prd.json: Git would refuse to switch branches."""
+    is_shown = bool(w.session.in_work) and not is_tracked_here(w, _PRD)
+    prd = prd_at(w.checkout, tip, w.feature.path) if is_shown else None
     stories = [story.id for story in prd.stories if not story.is_completed] if prd else []
     at_work = w.session.stories_in_work.intersection(stories)
     if not prd or not at_work:
