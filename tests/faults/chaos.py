@@ -10,6 +10,7 @@ Each feature has a seed of its own, S and the numbers after it, so that a night 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import shutil
@@ -23,6 +24,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.faults.night import Told, spend
+
+_EACH = 10  # features between two lines of progress
 
 
 def say(line: str) -> None:
@@ -81,9 +84,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1, 10**6)
     say(f"seed {seed}: {options.count} features")
-    began = time.monotonic()
+    began, done = time.monotonic(), itertools.count(1)
 
     def tell(night: Told) -> None:
+        if (number := next(done)) % _EACH == 0:
+            say(f"{number} of {options.count} features, {(time.monotonic() - began) / 60:.0f} min")
         if options.verbose or night.violations:
             say(f"{night.seed}: {night.end or 'VIOLATION'} in {night.calls} calls, {night.seconds:.1f} s; "
                 f"{', '.join([*night.scenes, *night.log])}")  # fmt: skip
