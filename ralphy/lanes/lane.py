@@ -126,9 +126,21 @@ class Lane:
 
     def take_over(self, base: str, limits: TakeLimits) -> Taken:
         """The lane's tree now; `base` is the one that was laid out. Pipes, sockets and devices are removed from it, and
-        what its owner may not read becomes readable."""
+        what its owner may not read becomes readable. LaneProblem if a person removed the lane, even meanwhile."""
+        self._require_tree()
+        try:
+            taken = self._take(base, limits)
+        except (OSError, EnvironmentProblem):
+            self._require_tree()
+            raise
+        self._require_tree()
+        return taken
+
+    def _require_tree(self) -> None:
         if self.was_removed or self.tree.is_symlink() or not self.tree.is_dir():
             raise LaneProblem("the lane cannot be used: it was removed", where=str(self.home))
+
+    def _take(self, base: str, limits: TakeLimits) -> Taken:
         git = self._git({}, "ref: refs/heads/lane")
         selection = Selection(self.tree, partial(self._objects.at, base), self.keep, limits)
         gone, files = selection.choose(git.look(base))

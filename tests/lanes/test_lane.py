@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ralphy.lanes import git_inside
+from ralphy.lanes import lane as lane_module
 from ralphy.lanes.git_inside import LaneProblem
 from ralphy.sandbox.bubblewrap import interpreter
 from tests.lanes.conftest import LIMITS, World
@@ -206,6 +208,23 @@ def test_a_git_that_comes_to_no_end_is_ended(world: World, monkeypatch: pytest.M
     lane = world.laid_out()
     monkeypatch.setattr(git_inside, "_LONGEST_S", 0.0)
     with pytest.raises(LaneProblem, match="did not end in the lane"):
+        lane.take_over(world.tree, LIMITS)
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_lane_that_is_removed_while_it_is_taken_over_is_reported(
+    world: World, monkeypatch: pytest.MonkeyPatch, is_made_again: bool
+) -> None:
+    lane = world.laid_out()
+
+    def removed_first(*_: object) -> None:
+        shutil.rmtree(lane.home)
+        if is_made_again:
+            (lane.home / "git").mkdir(parents=True)
+            lane.tree.mkdir()
+
+    monkeypatch.setattr(lane_module, "write_git", removed_first)
+    with pytest.raises(LaneProblem, match="it was removed"):
         lane.take_over(world.tree, LIMITS)
 
 
