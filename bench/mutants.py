@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
@@ -74,7 +75,8 @@ class Mutant:
 
 
 def mutants_of(path: str, data: bytes) -> Iterator[Mutant]:
-    """All mutants of a module; of types, docstrings and what only a checker of types reads there is none."""
+    """All mutants of a module. None of types, docstrings, what only a checker of types reads, parts of a text that
+    people read, and `milestone`, at which only tests do something."""
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -95,14 +97,20 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
         yield from ((node, f"({other})") for other in others)
     elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
         yield node, "return None"
-    elif isinstance(node, ast.Raise | ast.AugAssign) or (type(node) is ast.Expr and type(node.value) is ast.Call):
+    elif isinstance(node, ast.Raise | ast.AugAssign) or _is_bare_call(node):
         yield node, "pass"
     if isinstance(node, ast.If | ast.IfExp | ast.While) and "TYPE_CHECKING" not in ast.unparse(node.test):
         yield node.test, f"(not ({ast.unparse(node.test)}))"
     for name, value in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list"):
             for child in value if isinstance(value, list) else [value]:
-                yield from _changes(child) if isinstance(child, ast.AST) else ()
+                is_searched = isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr)
+                yield from _changes(child) if is_searched else ()
+
+
+def _is_bare_call(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Is it a call whose result nobody uses?"""
+    return type(node) is ast.Expr and type(node.value) is ast.Call and ".milestone(" not in ast.unparse(node)
 
 
 def tests_of(path: str) -> list[str]:

@@ -47,7 +47,8 @@ def test_the_store_is_measured() -> None:
 
 def test_a_mutant_is_one_change_of_what_a_module_does() -> None:
     source = (
-        b'"""0"""\n\n\ndef f(n: int, x: bool = True) -> int:\n    if n > 1 and x:\n        print(n)\n    return n\n'
+        b'"""0"""\n\n\ndef f(n: int, x: bool = True) -> int:\n    if n > 1 and x:\n        print(f"{n + 1} of {n}")\n'
+        b'    w.milestone("landed")\n    return n\n'
     )
     found = list(mutants_of("a.py", source))
     assert sorted(one.text for one in found) == sorted([
