@@ -49,7 +49,7 @@ TESTS = (
     ("ralphy/engine/verify", "engine/test_old_tests engine/test_skipped_tests engine/test_cheats engine/test_kept"),
     ("ralphy/engine/feature/land.py", "engine/test_live_documents engine/test_moved_at_landing engine/test_recovery "
                                       "engine/test_crash_points engine/test_beside_a_person "
-                                      "engine/test_documents_of_main"),
+                                      "engine/test_documents_of_main engine/test_checkout_sync engine/test_gates"),
 )  # fmt: skip
 _OTHER = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.In: ast.NotIn, ast.Is: ast.IsNot}
 _OPERATORS = {**_OTHER, **{other: one for one, other in _OTHER.items()}}

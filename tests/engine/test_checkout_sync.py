@@ -17,6 +17,8 @@ from ralphy.engine.feature.checkout_sync import (
     record_branch_tip,
 )
 from ralphy.engine.feature.ignored_files import exclude
+from ralphy.engine.feature.land import chore
+from ralphy.engine.feature.land import land as land_commit
 from ralphy.engine.feature.live_documents import lay_out
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
@@ -156,6 +158,20 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
     (message,) = land(project)
     assert message.endswith("a merge is in progress: finish or abort it")
     assert text(project, "src/base.py") == "OTHER = 1\n"
+
+
+def test_a_landing_waits_for_the_end_of_a_persons_merge(project: Project) -> None:
+    project.git("switch", "--quiet", "-c", "other", "main")
+    put(project, "src/base.py", "OTHER = 1\n")
+    project.git("commit", "--quiet", "--all", "-m", "other")
+    project.git("switch", "--quiet", project.branch)
+    project.git("merge", "--quiet", "--no-commit", "--no-ff", "other")
+    old = tip_of(project)
+    with opened(project) as w:
+        w.pause = lambda _: project.git("merge", "--abort")
+        commit = land_commit(w, chore(w, "noted login", "noted", old, {"progress.txt": b"# Progress\nmore\n"}))
+    assert tip_of(project) == commit != old
+    assert status(project) == ""
 
 
 @pytest.mark.parametrize("milestone", ["index_recorded", "checkout_followed"])
