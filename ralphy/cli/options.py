@@ -21,13 +21,14 @@ from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.live_documents import show_documents
+from ralphy.engine.feature.persons_git import operation_or_bisect
 from ralphy.engine.view.observe import observe
 from ralphy.engine.view.project_settings import branch_with_settings
 from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
-from ralphy.git.commands import Repository, discover, operation_or_bisect, require_commit
+from ralphy.git.commands import Repository, discover, require_commit
 from ralphy.git.run_lock import Lock
 from ralphy.notify.sender import Sender
 from ralphy.pipeline.model import Snapshot

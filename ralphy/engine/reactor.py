@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from ralphy.documents.feature_folder import Feature, listed
 from ralphy.documents.prd_reader import USUAL_BASES
 from ralphy.engine.feature.branch_tip import tip_of
+from ralphy.engine.feature.persons_git import wait_for_index
 from ralphy.engine.housekeeping import tidy
 from ralphy.engine.reconcile import reconcile, repair_of_prd
 from ralphy.engine.wakeups import Wakeups, signature_of
@@ -31,7 +32,6 @@ from ralphy.pipeline.events import HeldUp, Listener, Said
 from ralphy.text.tone import WAITING
 
 _LOOK_S = 1.0  # how often the folder of one feature that waits is looked at
-_GIT_S, _LEFT_BEHIND_S = 0.05, 10.0
 _PLACES = ("heads", "remotes/origin")  # a merge into the base closes a feature, and may free the checkout for another
 _WATCH_RESYNC_S = 30.0  # a look at a thousand folders is not free; events make it rarely needed
 Ask = Callable[[Wait], None]
@@ -121,8 +121,7 @@ def watch_all(checkout: Checkout, features_dir: str, opened: Opened, listener: L
         number = len(list(listed(checkout.repository.root, features_dir)))
         listener(Said(at=time.time(), text=f"watching {features_dir}/ ({number} feature{'' if number == 1 else 's'})"))
         while True:
-            while watching.is_git_at_work():
-                wakeups.wait(_GIT_S)
+            wait_for_index(checkout.repository)
             watching.look()
             wakeups.wait(watching.seconds_to_next())
 
@@ -174,14 +173,6 @@ class Watching:
         self._head: tuple[tuple[int, ...] | None, ...] | None = None
         refs = ("packed-refs", *(f"refs/{where}/{base}" for where in _PLACES for base in USUAL_BASES))
         self._branches = [self._repository.git_dir / "HEAD", *(self._repository.common_dir / ref for ref in refs)]
-
-    def is_git_at_work(self) -> bool:
-        """Is somebody's git in the middle of a switch or a commit? An old lock is one that was left behind."""
-        try:
-            lock = (self._repository.git_dir / "index.lock").stat()
-        except OSError:
-            return False
-        return time.time() - lock.st_mtime < _LEFT_BEHIND_S
 
     def look(self) -> None:
         """Reconcile the features that have changed, or all when the base has moved."""

@@ -45,8 +45,6 @@ _KEPT_VARIABLES = re.compile(
 _ON_BRANCH = "ref: refs/heads/"
 NOBODY = "Ralphy <ralphy@localhost>"
 _RULES = (".gitignore", ".gitattributes")
-_OPERATIONS = {"MERGE_HEAD": "a merge", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
-               "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}  # fmt: skip
 
 
 class GitError(EnvironmentProblem):
@@ -269,23 +267,10 @@ def refs_of(repository: Repository, folders: Sequence[str] = ("refs",)) -> dict[
     return {name: oid for name, _, oid in (row.partition(" ") for row in rows)}
 
 
-def operation_in_progress(repository: Repository) -> str:
-    """A merge, rebase, cherry-pick or revert that a person has not finished, by name; "" if there is none.
-
-    A bisect does not count: it checks out commits as a switch does, and may stay open for weeks.
-    """
-    return next((name for mark, name in _OPERATIONS.items() if (repository.git_dir / mark).exists()), "")
-
-
 def require_commit(repository: Repository) -> None:
     """Raises Conflict where there is no commit yet at which a feature could begin."""
     if not head_of(repository):
         raise Conflict("the repository has no commit yet", hint="git commit --allow-empty -m 'Start'")
-
-
-def operation_or_bisect(repository: Repository) -> str:
-    """The same, or "a bisect": no feature should begin at the commit that a bisect checked out."""
-    return operation_in_progress(repository) or ("a bisect" if (repository.git_dir / "BISECT_LOG").exists() else "")
 
 
 def identity_of(repository: Repository) -> str:

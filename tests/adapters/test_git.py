@@ -125,19 +125,6 @@ def test_a_branch_whose_commit_is_missing_is_said_to_be_damaged(repository: Repo
         verbs.branch_in_the_way(repository, "work")
 
 
-UNFINISHED = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert",
-              "BISECT_LOG": "", "rebase-merge": "a rebase", "rebase-apply": "a rebase"}  # fmt: skip
-
-
-@pytest.mark.fault("G6")
-def test_what_a_person_has_not_finished_is_named(repository: Repository) -> None:
-    for mark, name in UNFINISHED.items():
-        assert verbs.operation_in_progress(repository) == ""
-        (repository.git_dir / mark).touch()
-        assert (mark, verbs.operation_in_progress(repository)) == (mark, name)
-        (repository.git_dir / mark).unlink()
-
-
 # moving refs
 
 

@@ -12,7 +12,6 @@ from ralphy.engine.feature.checkout_sync import (
     Moved,
     catch_up,
     follow,
-    git_operation_on_branch,
     moved_by_person,
     record_branch_tip,
 )
@@ -20,6 +19,7 @@ from ralphy.engine.feature.ignored_files import exclude
 from ralphy.engine.feature.land import chore
 from ralphy.engine.feature.land import land as land_commit
 from ralphy.engine.feature.live_documents import lay_out
+from ralphy.engine.feature.persons_git import operation_on_branch
 from ralphy.engine.view.observe import observe
 from tests.engine.branching import advance, begun, completed, opened, pending, plan, status, tip_of
 from tests.engine.building import Project, heard
@@ -150,11 +150,11 @@ def test_a_merge_that_goes_on_holds_up_what_would_land(project: Project) -> None
     project.git("commit", "--quiet", "--all", "-m", "other")
     project.git("switch", "--quiet", project.branch)
     with opened(project) as w:
-        assert git_operation_on_branch(w) == ""
+        assert operation_on_branch(w) == ""
     project.git("merge", "--quiet", "--no-commit", "--no-ff", "other")
     with opened(project) as w:
         begun = f"a merge on ralph/login in {project.repo}"
-        assert git_operation_on_branch(w) == observe(w).tree.busy == begun
+        assert operation_on_branch(w) == observe(w).tree.busy == begun
     (message,) = land(project)
     assert message.endswith("a merge is in progress: finish or abort it")
     assert text(project, "src/base.py") == "OTHER = 1\n"

@@ -13,7 +13,7 @@ from tests.engine.building import assert_clean, build, heard, open_feature, stor
 
 
 def test_a_lock_on_the_index_of_the_checkout_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ralphy.engine.feature.live_documents._DEAD_LOCK_S", 0.5)  # not ten seconds
+    monkeypatch.setattr("ralphy.engine.feature.persons_git._LEFT_LOCK_S", 0.5)  # not ten seconds
     project = build(tmp_path, story("US-001"))
     (project.repo / "mine.txt").write_text("mine\n", encoding="utf-8")
     project.git("add", "mine.txt")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ralphy.engine.feature.checkout_sync import git_operation_on_branch
 from ralphy.engine.feature.live_documents import documents_at
+from ralphy.engine.feature.persons_git import operation_on_branch, operation_or_bisect
 from ralphy.engine.workspace.workspace import Workspace, base_branch, fixed_base
 from ralphy.errors import Conflict, InvalidInput
 from ralphy.git import commands as git
@@ -79,7 +79,7 @@ def tree_of(w: Workspace, prd: Prd) -> Tree:
         base=base,
         feature_branch=mine,
         code=w.code_of(w.objects.tree_of(head)),
-        busy=git_operation_on_branch(w) if is_begun else _begun_here(w),
+        busy=operation_on_branch(w) if is_begun else _begun_here(w),
         obstacle="" if tip else git.branch_in_the_way(w.repository, mine),
         pushed=pushed(w, prd),
         behind="" if is_begun else tip,
@@ -95,7 +95,7 @@ def _tracked(w: Workspace, start: str) -> str:
 
 def _begun_here(w: Workspace) -> str:
     """The operation in this checkout, from which the documents of a new feature are read, that a person has begun."""
-    operation = git.operation_or_bisect(w.repository)
+    operation = operation_or_bisect(w.repository)
     return f"{operation} in {w.repository.root}" if operation else ""
 
 

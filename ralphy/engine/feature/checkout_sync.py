@@ -15,12 +15,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ralphy.engine.feature.live_documents import is_document, is_known_version
+from ralphy.engine.feature.persons_git import checkouts_on_branch, index_lock, operation_in_progress
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.notes import read_note, write_note
 from ralphy.files.read import read_regular
@@ -56,7 +57,7 @@ def expect(w: Workspace, old: str, new: str) -> None:
     known = _known_tips(w)
     is_theirs = bool(known) and old not in known
     write_note(_tip_file(w), {"branch": w.feature_branch, "tip": known[0] if is_theirs else old, "next": new})
-    for repository in standing(w):
+    for repository in checkouts_on_branch(w):
         origin = _origin(w, repository)
         if is_theirs and origin:
             continue
@@ -76,7 +77,7 @@ def catch_up(w: Workspace) -> None:
     tip = git.resolve(w.repository, f"refs/heads/{w.feature_branch}")
     if not tip or tip not in _known_tips(w):
         return
-    for repository in standing(w):
+    for repository in checkouts_on_branch(w):
         old = _origin(w, repository)
         if not old:
             continue
@@ -117,32 +118,6 @@ def moved_by_person(w: Workspace) -> Moved | None:
     return Moved(tip, ("was reset to an older commit" if is_rewound else "was amended or rebased") if tip else "")
 
 
-def git_operation_on_branch(w: Workspace) -> str:
-    """The operation that a person has begun on the branch, and where, such as "a merge on ralph/login in /srv/shop"."""
-    for repository in standing(w):
-        if operation := git.operation_in_progress(repository):
-            return f"{operation} on {w.feature_branch} in {repository.root}"
-    return ""
-
-
-def standing(w: Workspace) -> list[Repository]:
-    """Every checkout of the repository that stands on the feature's branch."""
-    branch, own = w.feature_branch, w.repository
-    checkouts = [own] if git.current_branch(own) == branch else []
-    has_worktrees = (own.common_dir / "worktrees").is_dir()
-    return [*checkouts, *_others(own, branch)] if has_worktrees else checkouts
-
-
-def _others(own: Repository, branch: str) -> Iterator[Repository]:
-    blocks = os.fsdecode(own.run("worktree", "list", "--porcelain", "-z")).split("\0\0")
-    for block in blocks:
-        lines = block.split("\0")
-        root = Path(lines[0].removeprefix("worktree "))
-        if f"branch refs/heads/{branch}" in lines and root != own.root and root.is_dir():
-            with suppress(GitError):
-                yield git.discover(root, own.env)
-
-
 def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
     """Bring index and files from one commit to another; gives why not, then nothing was touched."""
     if why := _why_not_now(repository):
@@ -172,11 +147,11 @@ def _first_line(error: GitError) -> str:
 
 
 def _why_not_now(repository: Repository) -> str:
-    if operation := git.operation_in_progress(repository):
+    if operation := operation_in_progress(repository):
         return f"{operation} is in progress: finish or abort it"
     if repository.programs_in_tree:
         return f"{next(iter(repository.programs_in_tree))} runs a program of the checkout: git reset --hard"
-    lock = repository.git_dir / "index.lock"
+    lock = index_lock(repository)
     return f"{lock} is held: remove it if Git does not run there any more" if lock.exists() else ""
 
 
@@ -283,7 +258,7 @@ def _undone(w: Workspace, before: str, tip: str) -> dict[str, Entry | None]:
     """What Ralphy had changed while a checkout was behind, and the new tip has as it was before that."""
     entries: dict[str, Entry | None] = {}
     tree = w.objects.tree_of(tip)
-    for old in filter(None, (_origin(w, repository) for repository in standing(w))):
+    for old in filter(None, (_origin(w, repository) for repository in checkouts_on_branch(w))):
         if not _has_ancestor(w, old, before):
             continue  # the checkout is ahead: what it has is the person's
         for path, was, now in w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(before)):

@@ -23,7 +23,6 @@ from ralphy.engine.feature.checkout_sync import (
     catch_up,
     expect,
     follow,
-    git_operation_on_branch,
     moved_by_person,
     record_branch_tip,
 )
@@ -38,8 +37,8 @@ from ralphy.engine.feature.live_documents import (
     lay_out,
     note_ours,
     removed_here,
-    wait_for_git,
 )
+from ralphy.engine.feature.persons_git import operation_in_progress, wait_for_index, wait_for_operation
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import BranchMoved, Conflict
 from ralphy.files.atomic import replace_file, replace_if
@@ -56,7 +55,6 @@ from ralphy.text.first_few import first_few
 from ralphy.text.json_coerce import count_of, mapping_of, number_of, text_of
 from ralphy.text.strict_json import dump
 
-_TRIES, _PAUSE_S = 20, 1.0
 _LOG = "progress.txt"
 _MOST_NAMED = 5
 _NEW_LOG = "# Ralphy Progress Log\nStarted: {}\n\n## Codebase Patterns\n\n---\n"
@@ -96,7 +94,8 @@ def land(w: Workspace, new: NewCommit) -> str:
     What a person changed in the documents since they were looked at becomes a commit of its own, below this one.
     progress.txt gets the name of the last story's commit.
     """
-    _wait_for_merge(w)
+    if operation := wait_for_operation(w):  # what lands meanwhile, its end would undo
+        raise Conflict(f"{operation} is in progress: finish or abort it", hint="then run it again; nothing is lost")
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.unsandboxed_agent_running(new.end.get("run")) else Edits()
     merged = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
@@ -198,15 +197,6 @@ def ensure_folder_files(w: Workspace) -> None:
         note_ours(w, ids_of(w, files))
     for name, data in files.items():
         replace_file(w.feature.file(name), data, durable=False)
-
-
-def _wait_for_merge(w: Workspace) -> None:
-    """Wait for the end of a person's merge on the branch, for a while: it would undo what lands meanwhile."""
-    for _ in range(_TRIES):
-        if not (operation := git_operation_on_branch(w)):
-            return
-        w.pause(_PAUSE_S)
-    raise Conflict(f"{operation} is in progress: finish or abort it", hint="then run it again; nothing is lost")
 
 
 def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, str]:
@@ -357,7 +347,8 @@ def _refuse_ignored(w: Workspace, head: str, edits: Edits) -> None:
 
 def begin_branch(w: Workspace, before: Tree, prd: Prd) -> str:
     """Make the feature's branch with a first commit of the folder's documents; no checkout moves."""
-    if busy := wait_for_git(w):
+    busy = operation_in_progress(w.repository) if wait_for_index(w.repository) else "a change of the index (index.lock)"
+    if busy:
         raise Conflict(f"{busy} is in progress, and the documents of a new feature are read from the checkout",
                        where=w.feature.path, hint="finish it or abort it")  # fmt: skip
     edits, gone = edited(w, ""), removed_here(w)

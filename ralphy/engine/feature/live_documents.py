@@ -9,7 +9,6 @@ See docs/decisions/037-documents-are-a-view.md.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import stat
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from ralphy.engine.feature.features import prd_at
 from ralphy.engine.feature.ignored_files import files_not_ignored
+from ralphy.engine.feature.persons_git import is_index_locked, is_index_written, operation_in_progress
 from ralphy.engine.workspace.workspace import Workspace, is_private
 from ralphy.files.atomic import replace_if
 from ralphy.files.notes import read_note, write_note
@@ -35,9 +35,8 @@ from ralphy.text.strict_json import dump
 
 _FILE_MODES = ("100644", "100755")
 _CONFLICT = re.compile(rb"^<{7} .*^={7}\r?$.*^>{7} ", re.M | re.S)
-_FRESH_S, _PAUSE_S, _TRIES = 0.05, 0.03, 5
+_PAUSE_S, _TRIES = 0.03, 5
 _TICK_NS = 20_000_000  # the clock of a file system: a change in the same tick would look like none
-_DEAD_LOCK_S = 10.0  # an index.lock that is older belongs to no switch of branches that goes on
 _MOST_VERSIONS = 8  # of a document, for edits that began with an earlier one
 _PRD = "prd.json"
 
@@ -257,42 +256,19 @@ def _bring(w: Workspace, one: _Document) -> bool:
     return replace_if(path, data, lambda content: one.oid == ("" if content is None else _ids(w, content)[0]))
 
 
-def wait_for_git(w: Workspace) -> str:
-    """Wait while a Git that lives writes the index; why the documents cannot be judged even then, or ""."""
-    end = time.monotonic() + _DEAD_LOCK_S
-    while _has_lock(w) and time.monotonic() < end:
-        time.sleep(_PAUSE_S)
-    return "a change of the index (index.lock)" if _has_lock(w) else git.operation_in_progress(w.repository)
-
-
 def _settled(w: Workspace, tip: str, note: _Note) -> list[_Document] | None:
     """The documents as they are; None in the middle of a switch of branches or a merge, when they cannot be judged."""
-    if git.operation_in_progress(w.repository):
+    if operation_in_progress(w.repository):
         return None
     documents: list[_Document] = []
     for _ in range(_TRIES):
         head = _head_text(w)
         documents = list(_look(w, tip, note))
         is_calm = all(one.state in (_State.CURRENT, _State.OLD) for one in documents)
-        if is_calm or (head == _head_text(w) and not _is_git_writing(w)):
+        if is_calm or (head == _head_text(w) and not is_index_written(w.repository)):
             return documents
         time.sleep(_PAUSE_S)
-    return None if _has_lock(w) else documents
-
-
-def _is_git_writing(w: Workspace) -> bool:
-    """Git writes files, then the index, then HEAD."""
-    return _has_lock(w) or 0 <= _age_s(w, "index") < _FRESH_S
-
-
-def _has_lock(w: Workspace) -> bool:
-    return _age_s(w, "index.lock") < _DEAD_LOCK_S
-
-
-def _age_s(w: Workspace, name: str) -> float:
-    """The seconds since a file of the Git folder was written; without end if there is none."""
-    written = signature(w.repository.git_dir / name)
-    return time.time() - written[3] / 1e9 if written else math.inf
+    return None if is_index_locked(w.repository) else documents
 
 
 def _look(w: Workspace, tip: str, note: _Note) -> Iterator[_Document]:

@@ -10,10 +10,11 @@ from collections.abc import Collection
 
 from ralphy.documents.feature_folder import MARKERS, VIEWS, artifact_names
 from ralphy.engine.feature.branch_tip import start_of, work_tip
-from ralphy.engine.feature.checkout_sync import forget_branch_tip, standing
+from ralphy.engine.feature.checkout_sync import forget_branch_tip
 from ralphy.engine.feature.documents import all_of_the_folder, look_at, place_of
 from ralphy.engine.feature.land import chore, written_commit
 from ralphy.engine.feature.live_documents import documents_at, forget_documents
+from ralphy.engine.feature.persons_git import checkouts_on_branch
 from ralphy.engine.workspace.set_aside import set_aside
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
@@ -53,7 +54,7 @@ def require_possible(w: Workspace, s: Snapshot) -> None:
         raise Conflict(
             f"{name} has no {_PRD} to plan it from", hint=f"to try failed stories again: ralphy reset {name}"
         )
-    if there := standing(w):
+    if there := checkouts_on_branch(w):
         raise Conflict(f"{branch} is checked out in {there[0].root}", hint=f"git switch {s.tree.base}")
     remote = s.prd.pr.get("remote") or _REMOTE
     if git.resolve(w.repository, f"refs/remotes/{remote}/{branch}"):
