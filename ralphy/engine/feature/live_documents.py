@@ -177,7 +177,7 @@ def left_to_git(w: Workspace, tip: str) -> tuple[str, ...]:
 def lay_out(w: Workspace, tip: str) -> Laid:
     """Bring the folder's documents up to the branch's `tip`, if there is one. Edits stay, and are found by `edited`."""
     note, head = _Note.of(w), _head_text(w)
-    documents = _settled(w, tip, note) if tip else None
+    documents = _all_judged(w, tip, note) if tip else None
     if documents is None:
         return Laid()
     due = [one for one in documents if one.is_due]
@@ -209,7 +209,7 @@ def show_documents(w: Workspace, tip: str) -> None:
 def edited(w: Workspace, tip: str) -> Edits:
     """What a person changed in the folder and Ralphy has not adopted; writes nothing."""
     note = _Note.of(w)
-    changed = [one for one in _settled(w, tip, note) or () if one.state is _State.EDIT]
+    changed = [one for one in _all_judged(w, tip, note) or () if one.state is _State.EDIT]
     if not changed:
         return Edits()
     there, here = documents_at(w, tip), documents_at(w, _elsewhere(w, tip))
@@ -256,22 +256,27 @@ def _bring(w: Workspace, one: _Document) -> bool:
     return replace_if(path, data, lambda content: one.oid == ("" if content is None else _ids(w, content)[0]))
 
 
-def _settled(w: Workspace, tip: str, note: _Note) -> list[_Document] | None:
-    """The documents as they are; None in the middle of a switch of branches or a merge, when they cannot be judged."""
+def _all_judged(w: Workspace, tip: str, note: _Note) -> list[_Document] | None:
+    """The documents, each judged; None while a person's Git is at work: what it is laying out would look like edits.
+
+    Where all are as Ralphy knows them nothing can be mistaken. Else they are looked at again, until no switch of
+    branches went on meanwhile. After a few looks only a lock counts: an index that is written often stops nothing.
+    """
     if operation_in_progress(w.repository):
         return None
     documents: list[_Document] = []
     for _ in range(_TRIES):
         head = _head_text(w)
-        documents = list(_look(w, tip, note))
-        is_calm = all(one.state in (_State.CURRENT, _State.OLD) for one in documents)
-        if is_calm or (head == _head_text(w) and not is_index_written(w.repository)):
+        documents = list(_judged_one_by_one(w, tip, note))
+        if all(one.state in (_State.CURRENT, _State.OLD) for one in documents):
+            return documents
+        if head == _head_text(w) and not is_index_written(w.repository):
             return documents
         time.sleep(_PAUSE_S)
     return None if is_index_locked(w.repository) else documents
 
 
-def _look(w: Workspace, tip: str, note: _Note) -> Iterator[_Document]:
+def _judged_one_by_one(w: Workspace, tip: str, note: _Note) -> Iterator[_Document]:
     wanted, tracked = _wanted(w, tip), documents_at(w, _elsewhere(w, tip))
     known = {*wanted, *tracked, *note.ours}
     for name in sorted(known | _others(w, known)):
@@ -307,29 +312,37 @@ def _preview(w: Workspace, tip: str) -> bytes:
 
 
 def _judged(w: Workspace, name: str, want: str, tracked: str, ours: set[str]) -> _Document | None:
-    """A document; None for one that is a person's to bring up: one that is staged, or was removed from what the commit
-    that is checked out has."""
+    """A document by the rule of decision record 037; None for one that is a person's to bring up: one that is staged,
+    or was removed from what the commit that is checked out has."""
     path, target = w.feature.file(name), tracked or want
-    if link_on_the_way(w.repository.root, path):
+    is_behind_link = bool(link_on_the_way(w.repository.root, path))
+    versions, data = ([], b"") if is_behind_link else _versions_in(w, path, target)
+    if not versions and (is_behind_link or os.path.lexists(path)):
         return _Document(name, _State.EDIT, target, broken=Broken.ODD)
-    found, now = signature(path), time.time_ns()
-    if found and w.checkout.read.get(path) == (found, target):
-        return _Document(name, _State.CURRENT, target, target)
-    data = read_regular(path)
-    if data is None and os.path.lexists(path):
-        return _Document(name, _State.EDIT, target, broken=Broken.ODD)
-    if data is None:
+    if not versions:
         return _Document(name, _State.GONE, target) if want and not tracked else None
-    oid, *others = _ids(w, data)
-    if target in (oid, *others):
-        if found and now - max(found[3:]) > _TICK_NS:  # what changed since then shows in the signature
-            w.checkout.read[path] = found, target
-        return _Document(name, _State.CURRENT, target, oid)
-    if ours.isdisjoint((oid, *others)):
-        return _Document(name, _State.EDIT, target, oid, data, _why_broken(data, want))
+    if target in versions:
+        return _Document(name, _State.CURRENT, target, versions[0])
+    if ours.isdisjoint(versions):
+        return _Document(name, _State.EDIT, target, versions[0], data, _why_broken(data, want))
     if tracked and _is_staged(w, name):
         return None
-    return _Document(name, _State.AWAY if tracked else _State.OLD, target, oid)
+    return _Document(name, _State.AWAY if tracked else _State.OLD, target, versions[0])
+
+
+def _versions_in(w: Workspace, path: Path, target: str) -> tuple[list[str], bytes]:
+    """The versions (blob ids) that a file can be, and its bytes; no version if it is not there, or no plain file. One
+    that held its `target` and has not changed since is not read again."""
+    found, now = signature(path), time.time_ns()
+    if found and w.checkout.read.get(path) == (found, target):
+        return [target], b""
+    data = read_regular(path)
+    if data is None:
+        return [], b""
+    versions = _ids(w, data)
+    if target in versions and found and now - max(found[3:]) > _TICK_NS:  # later changes show in the signature
+        w.checkout.read[path] = found, target
+    return versions, data
 
 
 def _is_staged(w: Workspace, name: str) -> bool:
