@@ -126,12 +126,12 @@ def _bring_up(w: Workspace, repository: Repository, old: str, new: str) -> str:
     try:
         changes = list(w.objects.changes(w.objects.tree_of(old), w.objects.tree_of(new)))
         staged = _staged(repository, old)
-        ready = _ready(w, repository, staged, changes)
+        to_record = _to_record(w, repository, staged, changes)
         gone = {path for path, _, now in changes if now is None}
-        begun = (path for path, was, _ in changes if was is None and path not in ready.keys() | staged.keys())
+        begun = (path for path, was, _ in changes if was is None and path not in to_record.keys() | staged.keys())
         if blockers := {blocker for path in begun if (blocker := _in_the_way(repository.root, path, gone))}:
             return f"{first_few(sorted(blockers), _MOST_NAMED)} would be overwritten: move it away"
-        return _merge_trees(w, repository, ready, (old, new))
+        return _merge_trees(w, repository, to_record, (old, new))
     except GitError as error:
         return _first_line(error)
 
@@ -156,12 +156,12 @@ def _why_not_now(repository: Repository) -> str:
 
 
 def _merge_trees(
-    w: Workspace, repository: Repository, ready: Mapping[str, Entry | None], trees: tuple[str, str]
+    w: Workspace, repository: Repository, to_record: Mapping[str, Entry | None], trees: tuple[str, str]
 ) -> str:  # fmt: skip
     """Record entries in the person's index and merge two trees into it and the files; gives why Git would refuse that,
     then nothing was touched."""
     rows = [f"{now.mode} {now.oid}\t{path}\0" if now else f"0 {repository.null_oid}\t{path}\0"
-            for path, now in ready.items()]  # fmt: skip
+            for path, now in to_record.items()]  # fmt: skip
     stdin = "".join(rows).encode("utf-8", "surrogateescape")
     record = ("update-index", "--add", "--replace", "-z", "--index-info")
     scratch = repository.checkout_dir / "index-sync"
@@ -193,20 +193,26 @@ def _why_refused(repository: Repository, index: Path, trees: tuple[str, str]) ->
     return ""
 
 
-def _ready(
+def _to_record(
     w: Workspace, repository: Repository, staged: Mapping[str, Entry | None], changes: Changes
 ) -> dict[str, Entry | None]:  # fmt: skip
-    """The new entries of what is there already, of a merge that was killed or by the person's own hand, and of
-    documents, which Ralphy lays out itself. What a person has staged is theirs, unless it is a version of Ralphy's."""
-    ready = {}
+    """The new entries of what the merge is not to write, so that the index has to know them before: files that are as
+    the new commit has them (a merge was killed, or it is the person's own work), and documents, which Ralphy lays out.
+    """
+    entries = {}
     for path, was, now in changes:
-        in_index = staged.get(path, was)
         is_live = _is_live(w, repository, path, now or was)
-        name = path.removeprefix(f"{w.feature.path}/")
-        is_theirs = path in staged and not (is_live and in_index and is_known_version(w, name, in_index.oid))
-        if in_index != now and not is_theirs and (is_live or _holds(w, repository, path, now)):
-            ready[path] = now
-    return ready
+        if staged.get(path, was) == now or _is_theirs(w, path, staged, is_live=is_live):
+            continue
+        if is_live or _holds(w, repository, path, now):
+            entries[path] = now
+    return entries
+
+
+def _is_theirs(w: Workspace, path: str, staged: Mapping[str, Entry | None], *, is_live: bool) -> bool:
+    """Has a person staged something of their own at a path? A version of a document that Ralphy knows is none."""
+    entry, name = staged.get(path), path.removeprefix(f"{w.feature.path}/")
+    return path in staged and not (is_live and entry and is_known_version(w, name, entry.oid))
 
 
 def _staged(repository: Repository, commit: str) -> dict[str, Entry | None]:

@@ -99,7 +99,7 @@ def land(w: Workspace, new: NewCommit) -> str:
     lay_out(w, new.parent)  # what a person committed and has checked out is not an edit
     edits = edited(w, new.parent) if not w.unsandboxed_agent_running(new.end.get("run")) else Edits()
     merged = merge_edits(w, new.parent, edits, {**new.files, **_with_last_commit(w, new)})
-    return _moved_to(w, new, edits, merged)
+    return _commit_and_move(w, new, edits, merged)
 
 
 def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
@@ -113,7 +113,7 @@ def _with_last_commit(w: Workspace, new: NewCommit) -> dict[str, bytes]:
     return {_LOG: progress.with_commit(log, run, commit).encode()}
 
 
-def _moved_to(w: Workspace, new: NewCommit, edits: Edits, merged: MergedEdits) -> str:
+def _commit_and_move(w: Workspace, new: NewCommit, edits: Edits, merged: MergedEdits) -> str:
     """Commit what a person changed meanwhile, then what is new, move the branch there, and show it; gives the
     commit."""
     adopted, old = ids_of(w, edits.but(merged.waits)), new.parent
@@ -213,11 +213,11 @@ def _by_hand(w: Workspace, parent: str, body: str = "") -> NewCommit:
 
 
 def adopt_edits(w: Workspace, tip: str, body: str) -> None:
-    """Commit what a person changed in the documents, if anything can be."""
+    """Commit what a person changed in the documents, if anything can be: here it is all that lands, above nothing."""
     edits = edited(w, tip)
     merged = merge_edits(w, tip, edits, {})
     if merged.adoption:
-        _moved_to(w, _by_hand(w, tip, body), edits, replace(merged, adoption={}, files=merged.adoption))
+        _commit_and_move(w, _by_hand(w, tip, body), edits, replace(merged, files=merged.adoption, adoption={}))
 
 
 def tip_taken_up(w: Workspace) -> str:
