@@ -6,6 +6,7 @@ of the inbox. So nothing in the engine needs a lock, and stories are judged and 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -93,19 +94,22 @@ class Crew:
                 self._w.say("STOP found: finishing this run, then stopping. To stop now, run `ralphy abort`")
 
     def wait(self, rest: Rest, before: int) -> None:
-        """Until an agent has ended, a run is finished, the folder is not as it was `before`, or the time of the rest
-        has come. What can wait is judged at the next call, so that another agent can begin before the checks."""
+        """Wait until there is something to decide on: an agent has ended, the folder is not as it was `before`, or the
+        time of the rest has come. Work that can wait is judged at the next call: another agent may begin before."""
         if self._to_judge:
             self._finish(self._to_judge.pop())
             return
-        until, look_at = getattr(rest, "until", None), 0.0
+        until, look_at = getattr(rest, "until", None), time.monotonic()
         while self._at_work:
-            left_s = _LOOK_S if until is None else seconds_left(self._w, until)
-            if until is not None and left_s <= 0:
-                self._w.session = replace(self._w.session, waited=until)  # whatever the clock says of it
+            left_s = math.inf if until is None else seconds_left(self._w, until)
+            if left_s <= 0:
+                self._w.session = replace(self._w.session, waited=until or 0.0)  # whatever the clock says of it
                 return
-            if ended := self._heard(min(left_s, _LOOK_S) if look_at else 0.0):
-                (self._note_ended if ended.can_wait else self._finish)(ended)
+            if ended := self._heard(max(0.0, min(left_s, look_at - time.monotonic()))):
+                if ended.can_wait:
+                    self._note_ended(ended)
+                else:
+                    self._finish(ended)
                 return
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_S
