@@ -20,15 +20,17 @@ _MOST_FILES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """A tree of before with the names alone that a candidate's code adds, and its new functions. `hides_old` says that
-    something which was there before may do nothing there, either: it was changed or moved."""
+    """The tree of before (`base`), the same with the names alone that a candidate's code adds (`tree`), and its new
+    functions. `hides_old` says that something which was there before may do nothing there, either: it was changed or
+    moved."""
 
+    base: str
     tree: str
     functions: tuple[str, ...] = ()
     hides_old: bool = False
 
 
-def with_new_names(c: Case, tree: str, *, says: bool) -> NewNames:
+def with_new_names(c: Case, base: str, *, says: bool) -> NewNames:
     """A tree of before with the names that a candidate's code adds."""
     files: dict[str, tuple[Entry, bytes]] = {}
     functions, hides_old = list[str](), False
@@ -39,7 +41,7 @@ def with_new_names(c: Case, tree: str, *, says: bool) -> NewNames:
             files[change.path] = (change.now, stubs.text)
             functions += stubs.functions
             hides_old |= stubs.hides_old
-    return NewNames(c.tree_with(tree, files), tuple(functions), hides_old)
+    return NewNames(base, c.tree_with(base, files), tuple(functions), hides_old)
 
 
 def emptied(c: Case, tree: str, *, says: bool) -> str:

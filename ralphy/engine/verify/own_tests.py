@@ -126,27 +126,29 @@ def _laid_over(c: Case, change: Change) -> Entry | None:
 
 
 def _red_first(c: Case) -> RedFirst:
-    """Which tests of the story fail without its code. Those of a refactoring are run on the old code as it was."""
+    """Which tests of the story fail without its code: on the code of before, with new names that do nothing. Those of a
+    refactoring, which adds no behaviour, are run on the old code as it was."""
     tests = StoryTests.of(c)
     base = c.w.objects.graft(c.green, tests.files)
     if c.story.kind == "refactor":
-        own = _compared(c, tests, NewNames(base), base)
+        own = _compared(c, tests, NewNames(base, base))
         known = {test for listing in (c.before or {}).values() for test in listing.tests}
         return replace(own, tests=tuple(test for test in own.tests if test not in known), checks=())
-    says, silent = (with_new_names(c, base, says=says) for says in (True, False))
-    own = _compared(c, tests, says, base)
-    if not (own.is_proof or own.hidden) and own.blind and silent.tree != says.tree:
-        return _compared(c, tests, silent, base)
-    return own
+    names = with_new_names(c, base, says=True)
+    own = _compared(c, tests, names)
+    if own.is_proof or own.hidden or not own.blind:
+        return own
+    silent = with_new_names(c, base, says=False)
+    return own if silent.tree == names.tree else _compared(c, tests, silent)
 
 
-def _compared(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirst:
-    """The tests with the story's code, compared with the code of before (`base`) and new names that do nothing."""
+def _compared(c: Case, tests: StoryTests, names: NewNames) -> RedFirst:
+    """The tests with the story's code, compared with the code of before and new names that do nothing."""
     now = merged(list(listed(c.checks).values())).tests
     mended = sorted(test for test in c.known_red if now.get(test) == PASSED)
     if all(map(is_manifest, tests.files)):
         return RedFirst(tests=tuple(mended))
-    compared = [_compared_check(c, tests, names, base, check, result) for check, result in c.testing]
+    compared = [_compared_check(c, tests, names, check, result) for check, result in c.testing]
     return RedFirst(
         tuple(dict.fromkeys([*mended, *(test for one in compared for test in one.tests)])),
         tuple(name for one in compared for name in one.checks),
@@ -156,33 +158,51 @@ def _compared(c: Case, tests: StoryTests, names: NewNames, base: str) -> RedFirs
     )
 
 
-def _compared_check(
-    c: Case, tests: StoryTests, names: NewNames, base: str, check: Check, result: CheckResult
-) -> RedFirst:
-    """The same of one check. Where more than the new functions does nothing, or tests cannot be loaded beside them, it
-    is run without the new names as well: what passes on either tree passes. Where it names tests, twins that must fail
-    are run with the new names; a runner that ends at the first failure is run without the twins again."""
+def _compared_check(c: Case, tests: StoryTests, names: NewNames, check: Check, result: CheckResult) -> RedFirst:
+    """The same of one check: test by test if it names tests, else by whether it is red without the code."""
     before, now = (c.before or {}).get(check.name), tests_of(result)
     new = set(now) - before.tests.keys() if before and before.tests else set[str]()
     own = [test for test, outcome in now.items()
            if outcome == PASSED and (test in new or any(map(Key.of(test).means, tests.there)))]  # fmt: skip
-    files = {Key.of(test).path for test in own} | {test.path for test in tests.there}
-    with_names, twins = with_twins(c, names.tree, tests.files.keys() if now else ())
-    without, are_red, hidden = dict[str, str](), list[bool](), tuple[str, ...]()
-    for tree in (with_names, base):
-        old_code = without_code(c, tree, check, result, files)
-        passing = {test: outcome for test, outcome in without.items() if outcome == PASSED}
-        without |= {**tests_of(old_code), **passing}
-        are_red += [_is_red(old_code, twins)] if old_code else []
-        hidden = hidden or tuple(hidden_failures(c, check, old_code, twins))
-        is_answered = old_code and not names.hides_old and without.keys() >= set(own)
-        if is_answered or (names.tree == base and not those_of(twins, tests_of(old_code))):
-            break
+    old = _on_old_code(c, tests, names, check, result, own)
     if now:
-        return replace(compared(now, without, own, tests.own, new, is_red=any(are_red)), hidden=hidden)
-    if not all(are_red):
-        return RedFirst(blind=(check.name,) if tests.own else ())
-    return RedFirst(checks=(check.name,) if are_red else ())
+        return replace(compared(now, old.outcomes, own, tests.own, new, is_red=any(old.is_red)), hidden=old.hidden)
+    if all(old.is_red):
+        return RedFirst(checks=(check.name,) if old.is_red else ())
+    return RedFirst(blind=(check.name,) if tests.own else ())
+
+
+@dataclass(frozen=True, slots=True)
+class OnOldCode:
+    """What a check says without the story's code: the outcomes by test, whether it `is_red` each time that it came to
+    an end, and which failures it hides."""
+
+    outcomes: Mapping[str, str]
+    is_red: Sequence[bool]
+    hidden: tuple[str, ...]
+
+
+def _on_old_code(
+    c: Case, tests: StoryTests, names: NewNames, check: Check, result: CheckResult, own: Sequence[str]
+) -> OnOldCode:  # fmt: skip
+    """Run a check on the code of before with the new names, and with twins that must fail if it names tests.
+
+    It is run without either as well where more than the new functions does nothing, where `own` tests are missing
+    (they cannot be loaded beside the names), and where the runner may have ended at a twin. What passes once passes.
+    """
+    files = {Key.of(test).path for test in own} | {test.path for test in tests.there}
+    with_names, twins = with_twins(c, names.tree, tests.files.keys() if tests_of(result) else ())
+    outcomes, are_red, hidden = dict[str, str](), list[bool](), tuple[str, ...]()
+    for tree in (with_names, names.base):
+        answer = without_code(c, tree, check, result, files)
+        passing = {test: outcome for test, outcome in outcomes.items() if outcome == PASSED}
+        outcomes |= {**tests_of(answer), **passing}
+        are_red += [_is_red(answer, twins)] if answer else []
+        hidden = hidden or tuple(hidden_failures(c, check, answer, twins))
+        is_answered = answer and not names.hides_old and outcomes.keys() >= set(own)
+        if is_answered or (names.tree == names.base and not those_of(twins, tests_of(answer))):
+            break
+    return OnOldCode(outcomes, are_red, hidden)
 
 
 def _is_red(result: CheckResult, twins: Sequence[WrittenTest]) -> bool:
