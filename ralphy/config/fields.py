@@ -180,7 +180,7 @@ def misfits(field: Field, value: object) -> Iterator[UnfitError]:
     if refused:
         return
     if isinstance(plain, float) and isnan(plain):  # no bound of the schema excludes it
-        yield UnfitError(f"{field.dotted} is nan, must be {field.expected}")
+        yield UnfitError(f"{field.dotted} is nan but must be {field.expected}")
     elif field.dotted == "checks":
         yield from _misfits_of_checks(plain or [])
     elif field.dotted in _COMMANDS and plain:
@@ -216,7 +216,7 @@ def _misfits_of_command(field: Field, text: str, name: str = "", inner: ValuePat
             return
     except ValueError as error:
         why = f": {str(error).lower()}"
-    yield UnfitError(f"{name or field.dotted} is {short(text)}, must be {field.expected}{why}", inner=inner)
+    yield UnfitError(f"{name or field.dotted} is {short(text)} but must be {field.expected}{why}", inner=inner)
 
 
 def _refusals(field: Field, value: Any, error: ValidationError) -> Iterator[UnfitError]:
@@ -231,13 +231,13 @@ def _refusals(field: Field, value: Any, error: ValidationError) -> Iterator[Unfi
         for key in (key for key in value if key not in check_fields()):
             yield unknown(f"{name}.{key}", check_fields(), (*inner, key))
     elif len(inner) == 1:
-        yield UnfitError(f"{name} is {short(value)}, must be {{name, run, timeout_s}}", inner=inner)
+        yield UnfitError(f"{name} is {short(value)} but must be {{name, run, timeout_s}}", inner=inner)
     else:
         field = check_fields()[str(inner[1])] if inner else field
         most = f", at most {error.validator_value}" if error.validator == "maxItems" else ""
         is_unquoted = "pattern" in field.node and not field.is_duration and isinstance(value, (bool, int, float))
         quotes = "; put it in quotes" if is_unquoted else ""
-        yield UnfitError(f"{name} is {short(value)}, must be {field.expected}{most}{quotes}", inner=inner)
+        yield UnfitError(f"{name} is {short(value)} but must be {field.expected}{most}{quotes}", inner=inner)
 
 
 def short(value: object) -> str:

@@ -66,7 +66,7 @@ def read_values(data: bytes, where: str) -> Layer:
 def _settings(root: object, where: str) -> Iterator[tuple[ValuePath, object]]:
     """(section and key, value); a section whose settings are all commented out has none."""
     if root is not None and not isinstance(root, dict):
-        raise UnfitError(f"is {short(root)}, must be a mapping of settings").at(f"{where}:1")
+        raise UnfitError(f"the document is {short(root)} but must be a mapping of settings").at(f"{where}:1")
     for key, value in (root or {}).items():
         if key not in _sections():
             yield (key,), value
@@ -83,7 +83,7 @@ def _sections() -> set[str]:
 def _unknown(path: ValuePath, value: object) -> UnfitError:
     """Why there is no setting of this name."""
     if len(path) == 1 and path[0] in _sections():
-        return UnfitError(f"{path[0]} is {short(value)}, must be a mapping")
+        return UnfitError(f"{path[0]} is {short(value)} but must be a mapping")
     return unknown(".".join(map(str, path)), _siblings(path))
 
 

@@ -107,7 +107,7 @@ def _read(path: Path, where: str) -> bytes:
         hint = "run `ralphy init`, or write PRD.md next to it and run `ralphy loop`"
         raise NotFound("does not exist", where=where, hint=hint)
     if not stat.S_ISREG(status[0]):
-        raise InvalidInput(f"is {kind_of(status[0])}, must be a plain file", where=where)
+        raise InvalidInput(f"is {kind_of(status[0])} but must be a plain file", where=where)
     if status[2] > MAX_BYTES:
         raise too_large(where, MAX_BYTES)
     raise InvalidInput("is not readable", where=where, hint="make it readable: chmod u+r")
@@ -156,7 +156,7 @@ def _worded(error: ValidationError) -> Iterator[Problem]:
     node: Any = error.schema
     wording = _WORDINGS.get(str(error.validator))
     expected = wording(error.validator_value) if wording else f"must be {node['$comment']}"
-    yield Problem(path, f"is {preview(error.instance)}, {expected}")
+    yield Problem(path, f"is {preview(error.instance)} but {expected}")
 
 
 def _instead(missing: str, there: Document) -> str:

@@ -29,7 +29,7 @@ def parse_qa_report(text: str, where: str) -> QaReport:
     verdict = matter.get("verdict")
     if verdict not in ("pass", "fail"):
         verdict_text = repr(verdict) if isinstance(verdict, str | bool | int | None) else f"a {type(verdict).__name__}"
-        raise InvalidInput(f"verdict is {verdict_text[:80]}, must be pass or fail", where=f"{where}:2", hint=_HINT)
+        raise InvalidInput(f"verdict is {verdict_text[:80]} but must be pass or fail", where=f"{where}:2", hint=_HINT)
     findings = matter.get("findings") or []
     if not isinstance(findings, list):
         raise InvalidInput("findings must be a list", where=where, hint=_HINT)

@@ -86,7 +86,7 @@ class StoryRow:
     def fields(self) -> Mapping[str, Any]:
         """The entry as an object. Raises InvalidInput if it is none."""
         if not isinstance(self.raw, dict):
-            raise self.refusal(f"is {preview(self.raw)}, must be an object")
+            raise self.refusal(f"is {preview(self.raw)} but must be an object")
         return self.raw
 
     def texts(self, field: str) -> list[Any]:
@@ -95,7 +95,7 @@ class StoryRow:
         if isinstance(value, str):
             return [value] if value.strip() else []
         if value is not None and not isinstance(value, list):
-            raise self.refusal(f"is {preview(value)}, must be a list", field)
+            raise self.refusal(f"is {preview(value)} but must be a list", field)
         return value or []
 
     def ids(self, field: str) -> list[str]:
@@ -103,11 +103,11 @@ class StoryRow:
         value = self.fields().get(field)
         single = value.split(",") if isinstance(value, str) and value.strip() else [value] if id_of(value) else []
         if not single and value not in (None, "") and not isinstance(value, list):
-            raise self.refusal(f"is {preview(value)}, must be a list of ids", field)
+            raise self.refusal(f"is {preview(value)} but must be a list of ids", field)
         listed: list[Any] = single or value or []
         for n, one in enumerate(listed):
             if not text_of(one):
-                raise self.refusal(f"is {preview(one)}, must be the id of a story", field, n)
+                raise self.refusal(f"is {preview(one)} but must be the id of a story", field, n)
         return list(map(text_of, listed))
 
     def state(self) -> tuple[str, str]:
@@ -123,7 +123,7 @@ class StoryRow:
                 known = (
                     "a status such as todo, in_progress, done or cancelled" if field == "status" else "true or false"
                 )
-                raise self.refusal(f"is {preview(value)}, must be {known}", field)
+                raise self.refusal(f"is {preview(value)} but must be {known}", field)
             words.setdefault(state, word)
         first = next((state for state in ("done", "gone") if state in words), "open")
         return first, words.get(first, "")
@@ -133,7 +133,8 @@ class StoryRow:
         value = self.fields().get("priority")
         text = str(value).strip().lower() if isinstance(value, str | int) and not isinstance(value, bool) else ""
         if value is not None and not text.isdecimal() and text not in _RANKS:
-            raise self.refusal(f"is {preview(value)}, must be 0, a positive number, or high, medium or low", "priority")
+            what = f"is {preview(value)} but must be 0, a positive number, or high, medium or low"
+            raise self.refusal(what, "priority")
         return _RANKS[text] if text in _RANKS else int(text or default)
 
     def id(self) -> str:
@@ -141,7 +142,7 @@ class StoryRow:
         raw = self.fields()
         name = next((name for name in ("id", "story_id") if raw.get(name) not in (None, "")), "")
         if name and id_of(raw[name]) is None:
-            raise self.refusal(f"is {preview(raw[name])}, must be a text or a number", name)
+            raise self.refusal(f"is {preview(raw[name])} but must be a text or a number", name)
         return text_of(raw[name]) if name else ""
 
 

@@ -76,7 +76,7 @@ def _take(plan: ImportPlan, row: StoryRow, number: int) -> None:
     """Add the story of an object or a sentence; fields that prd.json does not know are copied."""
     if not isinstance(row.raw, dict):
         if not text_of(row.raw):
-            raise row.refusal(f"is {preview(row.raw)}, must be a text or an object")
+            raise row.refusal(f"is {preview(row.raw)} but must be a text or an object")
         story_id, title = named(text_of(row.raw), number)
         plan.add(story(story_id, title, priority=number), row.place)
         return

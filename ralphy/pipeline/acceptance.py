@@ -155,7 +155,7 @@ def _file(path: str, at: int, body: _Body, where: str) -> TestFile:
     if path.startswith("/") or "\\" in path or not _FORBIDDEN.isdisjoint(path.split("/")):
         raise no(f"{path} is not a path of the repository", hint="write it from the repository's root, with slashes")
     if len(body.code) != 1:
-        raise no(f"{path} has {len(body.code)} blocks of code, must have 1", hint="use a longer fence around fences")
+        raise no(f"{path} has {len(body.code)} blocks of code but must have 1", hint="use a longer fence around fences")
     tests, text = list[tuple[Criterion, str]](), "\n".join(body.code[0]) + "\n"
     for line, item in body.items:
         match = _ITEM.fullmatch(item)

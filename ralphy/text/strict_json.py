@@ -90,7 +90,7 @@ def decode(data: bytes, where: str, max_bytes: int = MAX_BYTES) -> str:
         raise too_large(where, max_bytes)
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
-        raise InvalidInput(f"is {encoding[:6].upper()}, must be UTF-8", where=where, hint="save it as UTF-8")
+        raise InvalidInput(f"is {encoding[:6].upper()} but must be UTF-8", where=where, hint="save it as UTF-8")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -88,7 +88,7 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
     path.write_bytes(prd(story("a"), story("b"), story("c", priority="high")))
     with pytest.raises(InvalidInput) as caught:
         read_prd(path, where="docs/features/login/prd.json")
-    expected = 'docs/features/login/prd.json:14: userStories[2].priority is "high", must be an integer'
+    expected = 'docs/features/login/prd.json:14: userStories[2].priority is "high" but must be an integer'
     assert str(caught.value) == expected
     assert caught.value.hint == "see .ralphy/schemas/prd.schema.json, which `ralphy init` writes"
 
@@ -96,31 +96,31 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"[]", ":1: the document is an array, must be an object"),
+        (b"[]", ":1: the document is an array but must be an object"),
         (b"{}", ":1: userStories is missing"),
-        (prd(None), ":3: userStories[0] is null, must be an object"),
+        (prd(None), ":3: userStories[0] is null but must be an object"),
         (prd({"id": "a"}), ":3: userStories[0].title is missing"),
-        (prd(story(title="")), ':5: userStories[0].title is "", must be one line of plain text'),
+        (prd(story(title="")), ':5: userStories[0].title is "" but must be one line of plain text'),
         (
             prd(story("../x")),
-            ":4: userStories[0].id is \"../x\", must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter "
-            "or a digit, without '..' and without '.' or '.lock' at the end",
+            ":4: userStories[0].id is \"../x\" but must be 1 to 64 letters, digits, '.', '_' or '-', the first a "
+            "letter or a digit, without '..' and without '.' or '.lock' at the end",
         ),
-        (prd(story(priority=True)), ":6: userStories[0].priority is true, must be an integer"),
+        (prd(story(priority=True)), ":6: userStories[0].priority is true but must be an integer"),
         (
             prd(story(status="done")),
-            ':6: userStories[0].status is "done", must be one of "pending", "in_progress", "completed", '
+            ':6: userStories[0].status is "done" but must be one of "pending", "in_progress", "completed", '
             '"failed", "blocked"',
         ),
         (
             prd(story(passes=True, status="failed")),
-            ":6: userStories[0].passes is true, must be false unless status is completed",
+            ":6: userStories[0].passes is true but must be false unless status is completed",
         ),
         (
             prd(story(passes=False, status="completed")),
-            ":6: userStories[0].passes is false, must be true where status is completed",
+            ":6: userStories[0].passes is false but must be true where status is completed",
         ),
-        (prd(story(title="a\u202eb")), r':5: userStories[0].title is "a\u202eb", must be one line of plain text'),
+        (prd(story(title="a\u202eb")), r':5: userStories[0].title is "a\u202eb" but must be one line of plain text'),
         (prd(story(dependsOn=["x"])), ':7: userStories[0].dependsOn[0] is "x", no such story'),
         (prd(story("a"), story("a")), ':8: userStories[1].id is "a", the same as userStories[0].id'),
         (prd(story("a"), story("A")), ':8: userStories[1].id is "A", the same as userStories[0].id except for case'),
@@ -128,7 +128,7 @@ def test_a_wrong_type_is_named_with_its_file_line_and_path(tmp_path: Path) -> No
         (prd(workflow={"approvals": [{"gate": "qa"}]}), ":5: workflow.approvals[0].verdict is missing"),
         (
             prd(workflow={"steps": {"qa": {"inputs": {"a.md": 1}}}}),
-            ':7: workflow.steps.qa.inputs."a.md" is 1, must be a string',
+            ':7: workflow.steps.qa.inputs."a.md" is 1 but must be a string',
         ),
     ],
 )
@@ -143,7 +143,7 @@ def test_another_tools_list_of_stories_is_recognised() -> None:
 def test_up_to_ten_problems_are_listed_each_with_its_line() -> None:
     stories = [story(f"s{n}", priority="high") for n in range(12)]
     lines = str(refusal(prd(*stories))).split("\n")
-    assert lines[9] == 'prd.json:51: userStories[9].priority is "high", must be an integer'
+    assert lines[9] == 'prd.json:51: userStories[9].priority is "high" but must be an integer'
     assert lines[10:] == ["… and 2 more"]
 
 
@@ -214,11 +214,11 @@ def test_what_only_ralphy_may_say_is_dropped_from_a_draft() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (prd(), "userStories is an array, must not be empty"),
-        (dump([story()]), "the document is an array, must be an object"),
+        (prd(), "userStories is an array but must not be empty"),
+        (dump([story()]), "the document is an array but must be an object"),
         (b"{}", "userStories is missing"),
         (b'```json\n{"userStories": []}\n```', "found ```json"),
-        (prd(story(priority="high")), 'stories.json:6: userStories[0].priority is "high", must be an integer'),
+        (prd(story(priority="high")), 'stories.json:6: userStories[0].priority is "high" but must be an integer'),
         (prd(story("a"), story("A")), "except for case"),
         (prd(story("a", dependsOn=["a"])), "is the story itself"),
         (b" " * (8 * 1024 * 1024 + 1), "is larger than 8 MB"),

@@ -189,18 +189,18 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
             '"checks[0].timeout"',
             "did you mean checks[0].timeout_s?",
         ),
-        ("limits:\n  max_attempts: many\n", ":2", 'limits.max_attempts is "many", must be a whole number', ""),
-        ("limits: {max_attempts: 0}", ":1", "limits.max_attempts is 0, must be a whole number, 1 or more", ""),
-        ("limits: {max_cost_usd: .nan}", ":1", 'is ".nan", must be an amount in USD', ""),
-        ("limits: {until: 25:00}", ":1", 'limits.until is "25:00", must be a time as "HH:MM"', ""),
+        ("limits:\n  max_attempts: many\n", ":2", 'limits.max_attempts is "many" but must be a whole number', ""),
+        ("limits: {max_attempts: 0}", ":1", "limits.max_attempts is 0 but must be a whole number, 1 or more", ""),
+        ("limits: {max_cost_usd: .nan}", ":1", 'is ".nan" but must be an amount in USD', ""),
+        ("limits: {until: 25:00}", ":1", 'limits.until is "25:00" but must be a time as "HH:MM"', ""),
         (
             "timeouts:\n  qa: 30 minutes",
             ":2",
-            'timeouts.qa is "30 minutes", must be a number of seconds above 0, '
+            'timeouts.qa is "30 minutes" but must be a number of seconds above 0, '
             "or a duration such as 30m or 4h (at most 30 days)",
             "",
         ),
-        ("gates: {spec: true}", ":1", 'gates.spec is true, must be "human" or "auto"', ""),
+        ("gates: {spec: true}", ":1", 'gates.spec is true but must be "human" or "auto"', ""),
         ("safety: {network: ['pypi.org:99999']}", ":1", "must be a list of hosts such as pypi.org:443", ""),
         ("safety: {level: paranoid}", ":1", 'must be "minimal", "moderate" or "strict"', ""),
         ("git: {commit: merge}", ":1", 'must be "squash": a story is one commit, so that one revert reopens it', ""),
@@ -213,16 +213,16 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         ("lanes: {bring: [/etc/*]}", ":1", "paths or globs inside the repository", ""),
         ("lanes: {bring: [data/../../*]}", ":1", "paths or globs inside the repository", ""),
         ("project: {name: 7}", ":1", "must be text on one line; put it in quotes", ""),
-        ("agent: {command: claude}", ":1", 'agent.command is "claude", must be a list', ""),
+        ("agent: {command: claude}", ":1", 'agent.command is "claude" but must be a list', ""),
         ("agent: {env: ['A=b']}", ":1", "must be a list of names of variables", ""),
-        ("models: {implementation: []}", ":1", "models.implementation is [], must be the name", ""),
+        ("models: {implementation: []}", ":1", "models.implementation is [] but must be the name", ""),
         ('setup: "npm \'ci"', ":1", "must be a command on one line: ", ""),
-        ("checks: pytest", ":1", 'checks is "pytest", must be a list of checks', ""),
+        ("checks: pytest", ":1", 'checks is "pytest" but must be a list of checks', ""),
         ("checks:\n- {name: a}\n", ":2", "checks[0] has no run", ""),
         ("checks:\n- {name: a, run: b}\n- {name: a, run: c}\n", ":3", 'two checks have the name "a"', ""),
         ("checks:\n- name: a\n  run: b\n  timeout_s: soon\n", ":4", 'checks[0].timeout_s is "soon"', ""),
         ("setup: a\nsetup: b\n", ":2", 'has the key "setup" twice (first on line 1)', ""),
-        ("- a\n- b\n", ":1", "is [a, b], must be a mapping", ""),
+        ("- a\n- b\n", ":1", "the document is [a, b] but must be a mapping", ""),
         ("setup: a\n---\nsetup: b\n", ":3", "second document", 'remove the line "---"'),
         (ALIAS_BOMB, ":1", "uses an anchor and an alias", "write the value out"),
         ("setup: !!python/object/apply:os.system [id]\n", ":1", "uses a tag", ""),
@@ -237,7 +237,7 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         (
             "pr: {labels: [" + "a," * 60_000 + "]}",
             ":1",
-            "pr.labels is [a, a, a, a, a, a, a, a, a, a, a, a, a,…, must be a list of names, at most 100",
+            "pr.labels is [a, a, a, a, a, a, a, a, a, a, a, a, a,… but must be a list of names, at most 100",
             "",
         ),
     ],
@@ -258,12 +258,12 @@ def test_all_mistakes_of_a_place_are_listed_each_on_a_line_with_its_place_and_hi
     error = refused(tmp_path, f"limits:\n  max_atempts: 3\n  keep_attempts: many\ngit: 3\nchecks:\n{checks}")
     assert str(error).split("\n") == [
         '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting (did you mean limits.max_attempts?)',
-        '.ralphy/config.yaml:3: limits.keep_attempts is "many", must be a whole number, 1 or more',
-        ".ralphy/config.yaml:4: git is 3, must be a mapping",
+        '.ralphy/config.yaml:3: limits.keep_attempts is "many" but must be a whole number, 1 or more',
+        ".ralphy/config.yaml:4: git is 3 but must be a mapping",
         '.ralphy/config.yaml:6: "checks[0].runn" is not a setting (did you mean checks[0].run?)',
         ".ralphy/config.yaml:6: checks[0] has no run",
-        '.ralphy/config.yaml:7: checks[1].run is "", must be a command on one line',
-        ".ralphy/config.yaml:8: checks[2].timeout_s is 0, must be a number of seconds above 0, "
+        '.ralphy/config.yaml:7: checks[1].run is "" but must be a command on one line',
+        ".ralphy/config.yaml:8: checks[2].timeout_s is 0 but must be a number of seconds above 0, "
         "or a duration such as 30m or 4h (at most 30 days)",
     ]
     assert error.hint == ""

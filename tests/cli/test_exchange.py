@@ -134,21 +134,21 @@ def test_issues_of_beads_keep_their_words_and_ranks_and_what_lies_beside_a_list_
 
 
 REFUSED = {
-    "s.json": ('[{"title": "a", "dependsOn": false}]', "s.json:1: [0].dependsOn is false, must be a list of ids"),
-    "b.json": ('[{"title": "a", "passes": "maybe"}]', 'b.json:1: [0].passes is "maybe", must be true or false'),
-    "c.json": ('[{"title": "a",\n"status": "almost"}]', 'c.json:2: [0].status is "almost", must be a status such'),
-    "e.json": ('{"tasks": [{"id": 1, "title": "a"},\nnull]}', "e.json:2: tasks[1] is null, must be an object"),
-    "f.json": ('[{"id": 1, "title": "a", "priority": "soon"}]', 'f.json:1: [0].priority is "soon", must be 0, a'),
+    "s.json": ('[{"title": "a", "dependsOn": false}]', "s.json:1: [0].dependsOn is false but must be a list of ids"),
+    "b.json": ('[{"title": "a", "passes": "maybe"}]', 'b.json:1: [0].passes is "maybe" but must be true or false'),
+    "c.json": ('[{"title": "a",\n"status": "almost"}]', 'c.json:2: [0].status is "almost" but must be a status such'),
+    "e.json": ('{"tasks": [{"id": 1, "title": "a"},\nnull]}', "e.json:2: tasks[1] is null but must be an object"),
+    "f.json": ('[{"id": 1, "title": "a", "priority": "soon"}]', 'f.json:1: [0].priority is "soon" but must be 0, a'),
     "g.json": ('[{"id": "A", "title": "a"},\n{"id": "a", "title": "b"}]', 'g.json:2: a: id is "a", the same as'),
-    "h.json": ('[{"id": true, "title": "a"}]', "h.json:1: [0].id is true, must be a text or a number"),
-    "i.json": ('[{"title": "a", "dependsOn": [{}]}]', "i.json:1: [0].dependsOn[0] is an object, must be the id"),
+    "h.json": ('[{"id": true, "title": "a"}]', "h.json:1: [0].id is true but must be a text or a number"),
+    "i.json": ('[{"title": "a", "dependsOn": [{}]}]', "i.json:1: [0].dependsOn[0] is an object but must be the id"),
     "e.yaml": ("a: 1\n", "e.yaml:1: the document has no list of stories (looked for tasks, userStories, stories"),
     "l.yaml": ("- {id: 4}\n", "l.yaml:1: [0] has no title"),
-    "m.md": ("---\nid: a\nstatus: soon\n---\n", 'm.md:3: status is "soon", must be a status such'),
+    "m.md": ("---\nid: a\nstatus: soon\n---\n", 'm.md:3: status is "soon" but must be a status such'),
     "n.md": ("---\nmodule: a\n---\n", "n.md:2: the document has no id"),
     "p.jsonl": ('{"id": "b-1", "title": "a"}\n{"id": "b-2"}\n', "p.jsonl:2: [1] has no title"),
     "q.jsonl": ('\n{"id": \n', "q.jsonl:2: is not JSON"),
-    "o.yaml": ("- title: a\n  notes: [1]\n", "o.yaml:1: US-001: notes is an array, must be a string"),
+    "o.yaml": ("- title: a\n  notes: [1]\n", "o.yaml:1: US-001: notes is an array but must be a string"),
 }  # fmt: skip
 
 

@@ -232,7 +232,7 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
     assert call("loop", "--max-itertions", "2")[2].endswith("hint: did you mean --max-iterations?\n")
     first, hint = call("plan", "--until", "spec")[2].splitlines()
     assert (first, hint) == (
-        'ralphy: --until is "spec", must be a time as HH:MM', "  hint: to end when its document exists: --to spec"
+        'ralphy: --until is "spec" but must be a time as HH:MM', "  hint: to end when its document exists: --to spec"
     )  # fmt: skip
     for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
         first, hint = call("loop", option, value)[2].splitlines()

@@ -47,7 +47,7 @@ def test_a_setting_is_set_by_hand_or_by_command_alike(made: Make, monkeypatch: p
         ("limits.max_attempts", "none", "a whole number"), ("gates.qa", "robot", '"human" or "auto"'),
         ("checks", "[{name: t}]", "ralphy: checks[0] has no run"),
         ("models.implementation", "[a", "ralphy: the value of models.implementation is not YAML: "),
-        ("notify.events", "a,b", "notify.events is [a, b], must be a list of gate, "),
+        ("notify.events", "a,b", "notify.events is [a, b] but must be a list of gate, "),
         ("models.qa", "sonnet; rm -rf /", "models.qa is "), ("models.pr", "sonet", "agent.preset"),
     ):  # fmt: skip
         code, _, err = call("config", "set", key, value)
@@ -86,7 +86,7 @@ def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatc
     monkeypatch.setenv("RALPHY_LIMITS_CALLS_PER_HOUR", "0")
     code, _, err = call("config", "check")
     assert code == 3
-    assert "RALPHY_LIMITS_CALLS_PER_HOUR: limits.calls_per_hour is 0, must be" in err
+    assert "RALPHY_LIMITS_CALLS_PER_HOUR: limits.calls_per_hour is 0 but must be" in err
     assert '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting' in err
     assert "did you mean limits.max_attempts?" in err
-    assert '\n.ralphy/config.yaml:3: gates.spec is "maybe", must be "human" or "auto"' in err
+    assert '\n.ralphy/config.yaml:3: gates.spec is "maybe" but must be "human" or "auto"' in err

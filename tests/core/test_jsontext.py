@@ -35,7 +35,7 @@ def test_what_is_empty_or_not_utf8_is_refused_by_name() -> None:
         assert str(refusal(data)) == "prd.json: is empty"
     for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"):
         error = refusal('{"a": 1}'.encode(encoding))
-        assert error.what == f"is {encoding[:6].upper()}, must be UTF-8"
+        assert error.what == f"is {encoding[:6].upper()} but must be UTF-8"
         assert error.hint == "save it as UTF-8"
     assert str(refusal(b'{\n"a": "\xe9"}')) == "prd.json:2: is not UTF-8"
 

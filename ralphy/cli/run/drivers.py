@@ -46,7 +46,7 @@ def _time(_: click.Context, __: click.Parameter, text: str | None) -> str | None
         return text and str(accept(all_fields()["limits.until"], text))
     except UnfitError:
         hint = f"to end when its document exists: --to {text}" if text in gates() else "such as --until 07:00"
-        raise InvalidInput(f"--until is {short(text)}, must be a time as HH:MM", hint=hint) from None
+        raise InvalidInput(f"--until is {short(text)} but must be a time as HH:MM", hint=hint) from None
 
 
 def limit_options(command: Any) -> Any:
