@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 _MOST_OF_A_LINE = 300
 _AROUND = 14  # lines in which the place of an error is looked for
@@ -21,7 +22,7 @@ def _p(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-_RAISED = r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)"
+_RAISED = r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit)|Error)"
 # How tools write an error: its `message`, and the `place` where it stands in the same line.
 _ERRORS = (
     # pytest: what it marks with an E
@@ -39,16 +40,20 @@ _ERRORS = (
     # Rust
     _p(r"^(?P<message>error(?:\[E\d+\])?: (?!could not compile|test failed|aborting|\d+ targets? failed).*)"),
     _p(r"^thread '.*' (?:\(\d+\) )?panicked at (?:(?P<message>'.*'), )?(?P<place>[^\s']+:\d+:\d+):?$"),
-    # what Python, JavaScript and Java raise; jest's expectations; node's report as TAP
+    _p(r"^note: (?P<message>test did not panic as expected) at (?P<place>\S+:\d+:\d+)$"),
+    # what Python, JavaScript and Java raise; jest's expectations; node's report as TAP, and of a test in words
     _p(rf"^\s*(?:Uncaught |Exception in thread \"\S+\" )?(?P<message>{_RAISED}(?: \[\w+\])?: .*)"),
     _p(rf"^(?P<message>{_RAISED})$"),
     _p(r"^\s+(?P<message>expect\(.*\)\.?.*)$"),
     _p(r"^\s+error: (?:\|-$|(?P<message>'(?!test failed).+))"),
+    _p(r"^(?P<message>)test at (?P<place>\S+:\d+:\d+)$"),
     # others that say so
     _p(r"^(?P<message>(?:\S+: )?(?:fatal|fatal error|FATAL|ERROR|Error|error): .+)"),
     _p(r"^(?P<message>.*: (?:No such file or directory|(?:command )?not found|Permission denied))$"),
     _p(r"^(?P<message>make(?:\[\d+\])?: \*\*\* (?!\[).*)"),
 )  # fmt: skip
+# What Rust prints behind a panic's message, which may be empty.
+_AFTER_A_PANIC = ("note: ", "stack backtrace:")
 # A line that tells a place: a frame of a stack, a heading, a compiler's arrow.
 _PLACE = _p(
     r"^(?:E )?\s*(?:File \"(?P<file>[^\"<>]+)\", line (?P<line>\d+)|(?:at (?:.*[( ])?|❯ |--> |location: ')?"
@@ -110,7 +115,9 @@ def _excerpt(lines: Sequence[str], place_at: int, at: int) -> list[str]:
 
 
 def _next(lines: Sequence[str], at: int) -> str:
-    return next((line for line in lines[at + 1 : at + 5] if line.strip()), lines[at])
+    """The message below a line that has only a place; that line itself where none stands there."""
+    below = takewhile(lambda line: not line.startswith(_AFTER_A_PANIC), lines[at + 1 : at + 5])
+    return next((line for line in below if line.strip()), lines[at])
 
 
 def _lines(output: str) -> list[str]:
