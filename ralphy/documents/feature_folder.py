@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 
@@ -41,6 +42,7 @@ _DOCUMENTS = ("PRD.md", "SPEC.md", "prd.json")
 _FILES = ("prd.json", "progress.txt", "TASKS.md", ".gitignore", ".gitattributes")
 _FOLDERS = ("stories", ".ralphy")
 _MARKER_BYTES = 64 * 1024
+_NEARLY = 0.8  # how alike a name is to a marker's: APROVED and APPROVED.txt are, APPROVALS is not
 
 
 def artifact_names() -> tuple[str, ...]:
@@ -219,6 +221,17 @@ def read_marker(path: Path) -> Marker | None:
         invalid = _why_invalid(opened, folder)
         text = "" if invalid else file.read(_MARKER_BYTES).decode("utf-8", "replace")
     return Marker(opened.st_ctime_ns, text, invalid)
+
+
+def misspelt_markers(feature: Feature) -> Iterator[tuple[str, str]]:
+    """(name, the marker that it resembles) of each file of the folder whose name is nearly a marker's.
+
+    Where upper and lower case are the same to a file system, `approved` is APPROVED itself.
+    """
+    for name in sorted(names_in(feature.folder)):
+        meant = next(iter(get_close_matches(name.upper(), MARKERS, 1, _NEARLY)), "")
+        if meant and name not in MARKERS and signature(feature.file(name)) != signature(feature.file(meant)):
+            yield name, meant
 
 
 def _why_invalid(status: os.stat_result, folder: os.stat_result) -> str:

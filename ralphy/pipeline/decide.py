@@ -82,6 +82,13 @@ def _stop(s: Snapshot, _: Config) -> d.Decision | None:
     return d.Stop("found a STOP file")
 
 
+def _misspelt(s: Snapshot, _: Config) -> d.Decision | None:
+    name, meant = next(((name, marker.meant) for name, marker in s.markers.items() if marker.meant), ("", ""))
+    if not name:
+        return None
+    return d.SetAside(f"{name} looks like a misspelt {meant} (`touch {s.typed_folder}/{meant}`)", name)
+
+
 def _merged(s: Snapshot, _: Config) -> d.Decision | None:
     """A merged feature is finished, whether its branch was kept or deleted."""
     if s.life is not Life.MERGED or (s.tree.is_on_branch and s.tree.edited):
@@ -184,6 +191,7 @@ def _end_reason(s: Snapshot) -> str:
 _RULES: tuple[Rule, ...] = (
     _recovery,
     _stop,
+    _misspelt,
     _merged,
     _places,
     _lost,

@@ -184,11 +184,13 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is not a statement of a person."""
+    """APPROVED, REJECTED or STOP as it lies there; `invalid` says why it is not a statement of a person. `meant` is the
+    one of these that a file with another name probably is."""
 
     ctime_ns: int
     text: str = ""
     invalid: str = ""
+    meant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

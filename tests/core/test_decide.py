@@ -12,7 +12,7 @@ from ralphy.errors import ExitCode
 from ralphy.pipeline import decision as d
 from ralphy.pipeline.decide import decide
 from ralphy.pipeline.life import Life
-from ralphy.pipeline.model import Baseline, Lost, Snapshot
+from ralphy.pipeline.model import Baseline, Lost, Marker, Snapshot
 from tests.core.building import (
     FEATURE,
     NOW,
@@ -100,6 +100,10 @@ RULES: dict[str, Situation] = {
     "a stop that is a link is set aside": (
         snapshot(markers={"STOP": marker(invalid="is a symbolic link")}), d.SetAside, "symbolic link",
         {"marker": "STOP"},
+    ),
+    "a misspelt marker is set aside before it is adopted": (
+        snapshot(markers={"APROVED": Marker(0, meant="APPROVED")}, tree=tree(edited=("APROVED",)), typed_folder="login"),
+        d.SetAside, "APROVED looks like a misspelt APPROVED (`touch login/APPROVED`)", {"marker": "APROVED"},
     ),
     # what there is to work on
     "nothing at all": (unspecified(), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND}),

@@ -108,6 +108,20 @@ def test_a_marker_of_a_person_before_the_gate_or_of_an_agent_is_no_approval(tmp_
     assert not (project.folder / "APPROVED").exists()
 
 
+@pytest.mark.parametrize("name", ["APROVED", "APPROVE", "approved", "APPROVED.txt", "REJECT"])
+def test_a_misspelt_marker_is_named_and_becomes_no_document(waiting: Project, name: str) -> None:
+    (waiting.folder / name).touch()
+    (waiting.folder / "APPROVALS").touch()
+
+    ended = waiting.loop()
+
+    assert (ended.code, ended.runs) == (ExitCode.WAITING, [])
+    meant = "REJECTED" if name == "REJECT" else "APPROVED"
+    assert f"{name} looks like a misspelt {meant} (`touch {waiting.folder}/{meant}`): moved to" in ended.text
+    assert not (waiting.folder / name).exists()
+    assert (waiting.folder / "APPROVALS").exists()
+
+
 @pytest.mark.fault("S1")
 def test_what_is_no_ordinary_file_or_from_the_future_is_no_approval(
     waiting: Project, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import orjson
 
-from ralphy.documents.feature_folder import MARKERS, artifact_digest, artifact_names, obstructions, read_marker
+from ralphy.documents.feature_folder import (
+    MARKERS,
+    artifact_digest,
+    artifact_names,
+    misspelt_markers,
+    obstructions,
+    read_marker,
+)
 from ralphy.documents.qa_report import parse_qa_report
 from ralphy.documents.questions import answers, unanswered_steps
 from ralphy.documents.readiness import faults
@@ -57,7 +64,7 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
         history=w.history,
         has_prd_file=bool(docs.tip) or w.store.exists,
         artifacts=artifacts,
-        markers=_markers(w, is_told=is_told),
+        markers=_markers(w, docs, is_told=is_told),
         answers=answers(questions),
         unanswered_steps=unanswered_steps(questions),
         baseline=_baseline(w, tree),
@@ -79,10 +86,15 @@ def observe(w: Workspace, *, review: bool = True) -> Snapshot:
     )
 
 
-def _markers(w: Workspace, *, is_told: bool) -> dict[str, Marker]:
-    """The markers in the folder; only STOP while an agent without walls could have made the others."""
+def _markers(w: Workspace, docs: documents.Documents, *, is_told: bool) -> dict[str, Marker]:
+    """The markers in the folder, also misspelt ones that nobody committed; only STOP while an agent without walls
+    could have made the others."""
     names = MARKERS if is_told else ("STOP",)
-    return {name: marker for name in names if (marker := read_marker(w.feature.file(name)))}
+    markers = {name: marker for name in names if (marker := read_marker(w.feature.file(name)))}
+    for name, meant in misspelt_markers(w.feature) if is_told else ():
+        if not docs.tip or documents.read(w, name, docs.tip) is None:
+            markers[name] = Marker(0, meant=meant)
+    return markers
 
 
 def _unclear(w: Workspace, tip: str) -> tuple[str, ...] | None:
