@@ -47,12 +47,10 @@ def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, open
         page = Dashboard(call, listening.getsockname()[1], hosts)
         address = f"{page.address}#{name}" if name else page.address
 
-        def announce() -> None:
+        with suppress(KeyboardInterrupt):
             call.output.answer("dashboard", address, address=address)
             call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
             if opens:
                 open_in_browser(call, address)
-
-        with suppress(KeyboardInterrupt):
-            serve(page, listening, announce)
+            serve(page, listening)  # the socket listens already: who comes before waits
     return ExitCode.DONE

@@ -201,20 +201,8 @@ def bound(port: int) -> socket.socket:
                                  hint="choose another with --port N, or leave --port out") from error  # fmt: skip
 
 
-class _Server(uvicorn.Server):
-    """A server that calls `started` once it listens, and a signal ends it."""
-
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._started()
-
-
-def serve(dashboard: Dashboard, listening: socket.socket, started: Callable[[], None]) -> None:
-    """Serve until a signal; from `started` on none is lost. Raises KeyboardInterrupt on Ctrl-C."""
+def serve(dashboard: Dashboard, listening: socket.socket) -> None:
+    """Serve until a signal. Raises KeyboardInterrupt on Ctrl-C."""
     config = uvicorn.Config(dashboard.app(), log_level="critical", access_log=False, lifespan="off", ws="none",
                             proxy_headers=False, server_header=False, timeout_graceful_shutdown=1)  # fmt: skip
-    _Server(config, started).run(sockets=[listening])
+    uvicorn.Server(config).run(sockets=[listening])
