@@ -16,7 +16,7 @@ from ralphy.cli.output import Output
 from ralphy.cli.run.sentences import in_words
 from ralphy.config.load import Settings, load, with_stack
 from ralphy.config.trust import record_trust
-from ralphy.config.values import Check, Config, Notify
+from ralphy.config.values import Check, Config
 from ralphy.documents.feature_folder import Feature, find, ignored, misnamed
 from ralphy.engine.feature.features import FeatureLocation, features_of, only_open
 from ralphy.engine.feature.ignored_files import exclude
@@ -30,7 +30,6 @@ from ralphy.engine.workspace.workspace import Workspace, open_workspace
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.git.commands import Repository, discover, require_commit
 from ralphy.git.run_lock import Lock
-from ralphy.notify.sender import Sender
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.stories import why_lost
 
@@ -66,8 +65,6 @@ class Invocation:
     _features: list[FeatureLocation] | None = None
     _warnings: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
-    senders: dict[Notify, Sender] = field(default_factory=dict)
-    deadline: float | None = None
 
     def repository(self) -> Repository:
         """The repository that holds the directory; looked for once."""

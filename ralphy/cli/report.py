@@ -95,14 +95,13 @@ def report_on(w: Workspace, snapshot: Snapshot, decision: Decision, past: Past) 
     return report_of(replace(snapshot, prd=with_parts(snapshot.prd)), decision, commits, past, w.feature.path)
 
 
-def reporting(w: Workspace, listener: Listener) -> Listener:
-    """The listener, which also writes the report when a run rests after work: an agent's run or a push. An error is
-    only a warning."""
+def reporting(w: Workspace) -> Listener:
+    """A listener that writes the report when a run rests after work: an agent's run or a push. An error is only a
+    warning."""
     has_worked = False
 
     def hear(event: Event) -> None:
         nonlocal has_worked
-        listener(event)
         is_push = isinstance(event, Decided) and event.decision == "Publish"
         has_worked = has_worked or is_push or isinstance(event, RunEnded)
         if has_worked and isinstance(event, Decided) and event.rests:

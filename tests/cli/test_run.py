@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ralphy.cli.run import signals
+from ralphy.cli.run.runner import in_turn
 from ralphy.errors import ExitCode
 from ralphy.pipeline.events import Decided, Said
 from tests.cli.conftest import Bell, Heard, Make, heard_while
@@ -394,7 +395,7 @@ class Dying:
 def test_a_signal_that_python_loses_ends_the_loop_at_the_next_decision(capfd: pytest.CaptureFixture[str]) -> None:
     came: list[type[BaseException]] = []
     decided: list[object] = []
-    listener = signals.heeding(came, decided.append)
+    listener = in_turn([signals.heeding(came), decided.append])
     said, next_decision = Said(text="…"), Decided(decision="RunAgent", phase="QA", reason="…", rests=False)
     with signals.signals(came):
         dying = Dying()

@@ -108,7 +108,8 @@ def test_as_json_and_in_a_log_the_countdown_is_told_now_and_then(made: Make, cap
     with open_feature(project.repo, project.path, project.env) as w:
         for as_json, every_s in ((True, 60.0), (False, 600.0)):
             output = Output(as_json=as_json)
-            Narrator(output, w, Live(output)).attend()
+            narrator = Narrator(output, w, Live(output))
+            w.listener, w.tick_s = narrator.hear, narrator.tick_s
             w.left_when_reported.clear()
             capfd.readouterr()
             assert tell_waiting(w, wait, 7200.0) == every_s  # the decision to wait was told just now

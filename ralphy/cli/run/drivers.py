@@ -16,7 +16,6 @@ from ralphy.cli.options import Amount, Invocation, WholeNumber, feature_argument
 from ralphy.cli.run.fresh import start_fresh
 from ralphy.cli.run.in_ci import use_profile
 from ralphy.cli.run.narrator import PATIENT
-from ralphy.cli.run.notifying import tell
 from ralphy.cli.run.planned import show_plan, tell_plan
 from ralphy.cli.run.runner import Runner, open_features
 from ralphy.cli.session.start import start_in_session
@@ -197,9 +196,9 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     """Run a feature, or all, to a rest; `limits` are the options of `run_options`. Gives the exit code."""
     call.flags.update(_flags(limits))
-    uses_profile = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
-    asks = asks and not uses_profile and not is_ci(os.environ)
-    session = Session(last_step=last_step, accepts_red=bool(limits.get("accept_red")),
+    deadline = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
+    asks = asks and deadline is None and not is_ci(os.environ)
+    session = Session(until=deadline, last_step=last_step, accepts_red=bool(limits.get("accept_red")),
                       only=words_of(limits.get("only") or ()))  # fmt: skip
     repository = call.repository()
     chosen = [] if feature else open_features(call)
@@ -209,7 +208,8 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
         chosen = [call.feature(feature)]
     else:
         _require_fit_for_all(chosen, session, limits)
-    runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(chosen) > 1)
+    runner = Runner(call, Patience(gates=asks, limits=not limits.get("no_wait")), named=len(chosen) > 1,
+                    in_ci=deadline is not None)  # fmt: skip
     with closing(Checkout.of(repository)) as checkout:
         if limits.get("dry_run"):
             for one in chosen:
@@ -219,8 +219,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
             return ExitCode.DONE
         call.require_allowed()
         if len(chosen) > 1:
-            config, now = call.settings().config, time.time()
-            return runner.run_every(checkout, replace(session, until=until_of(call, config, now), began=now))
+            return runner.run_every(checkout, begun(session, call.settings().config, time.time()))
         w = _opened(call, checkout, chosen[0], session)
         if limits.get("reset_circuit"):
             w.record("reset_circuit")
@@ -236,7 +235,7 @@ def _opened(call: Invocation, checkout: Checkout, feature: Feature, session: Ses
         prd = snapshot_at(w, call.find_feature(feature.name), review=False).prd
         for word in chosen_stories(prd, session.only)[1] if prd.stories else ():
             find_story(prd, word, feature.name)
-    w.session = replace(session, until=until_of(call, w.config, w.clock()), began=w.clock())
+    w.session = begun(session, w.config, w.clock())
     return w
 
 
@@ -257,10 +256,10 @@ def _nothing_open(call: Invocation) -> str:
     return f"nothing to do: {summary}" if summary else ""
 
 
-def until_of(call: Invocation, config: Config, now: float) -> float | None:
-    """The time after which no agent starts: that of the setting, or the end of CI's time."""
-    deadlines = (clock_time(config.limits.until, now), call.deadline)
-    return min((at for at in deadlines if at is not None), default=None)
+def begun(session: Session, config: Config, now: float) -> Session:
+    """The session as it begins now. It ends at the time of the setting, if that is before the end of CI's time."""
+    ends = (clock_time(config.limits.until, now), session.until)
+    return replace(session, until=min((at for at in ends if at is not None), default=None), began=now)
 
 
 def clock_time(text: str | None, now: float) -> float | None:
@@ -280,7 +279,7 @@ def clock_time(text: str | None, now: float) -> float | None:
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
     call.flags.update(_flags(limits))
-    use_profile(call, asked_for=limits["ci"], now=time.time())
+    deadline = use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()
     features_dir = call.settings().config.project.features_dir
     call.require_allowed()
@@ -288,13 +287,13 @@ def watch(call: Invocation, **limits: Any) -> int:
     runner = Runner(call, PATIENT, named=True)
 
     def attended(feature: Feature) -> Workspace:
-        w = _opened(call, checkout, feature, Session(accepts_red=limits["accept_red"]))
+        w = _opened(call, checkout, feature, Session(until=deadline, accepts_red=limits["accept_red"]))
         runner.attend(w)
         return w
 
     def work() -> int:
         with runner.live:
-            watch_all(checkout, features_dir, attended, lambda event: tell(call, event))
+            watch_all(checkout, features_dir, attended, runner.tell)
         return ExitCode.DONE
 
     with closing(Checkout.of(repository)) as checkout:

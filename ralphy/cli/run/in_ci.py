@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ralphy.cli.ci import annotation, is_ci, is_github
+from ralphy.cli.ci import annotation, is_ci
 from ralphy.cli.options import Invocation
 from ralphy.cli.output import harmless, put
 from ralphy.cli.report import report_now
@@ -27,21 +27,20 @@ _ANY = "*"
 _MOST_SUMMARY = 900_000  # GitHub takes a megabyte
 
 
-def use_profile(call: Invocation, *, asked_for: bool, now: float) -> bool:
+def use_profile(call: Invocation, *, asked_for: bool, now: float) -> float | None:
     """Apply the profile if it is `asked_for`, or if this is CI and the settings have a section `ci`.
 
-    Options of the command line override it. Gives whether it applies.
+    Options of the command line override it. Gives when its time is over; None if it does not apply.
     """
     settings = load(call.repository().root, None, env=os.environ, flags=call.flags)
     is_set = any(name.startswith("ci.") and source != "default" for name, source in settings.sources.items())
     if not asked_for and not (is_set and is_ci(os.environ)):
-        return False
+        return None
     profile = settings.config.ci
     call.flags = {**flags_of(settings.config), **call.flags}
-    call.deadline = now + profile.max_total_time
     _commit_as(profile.author)
     call.look_again()  # Git's environment has changed
-    return True
+    return now + profile.max_total_time
 
 
 def _commit_as(author: str) -> None:
@@ -102,14 +101,11 @@ def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
     return bool(answered)
 
 
-def telling_github(w: Workspace, listener: Listener) -> Listener:
-    """The listener; in a workflow of GitHub, it also annotates failures, and writes a summary at each rest."""
-    if not is_github(os.environ):
-        return listener
+def telling_github(w: Workspace) -> Listener:
+    """A listener that annotates failures in a workflow of GitHub, and writes a summary at each rest."""
     reported: set[str] = set()
 
     def hear(event: Event) -> None:
-        listener(event)
         if isinstance(event, StoryFailed):
             _annotate("error", event.reason, w.feature.in_repository("prd.json"), f"{event.story} failed")
         elif isinstance(event, Decided) and event.rests and event.reason not in reported:

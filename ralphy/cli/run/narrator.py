@@ -47,11 +47,11 @@ class Narrator:
         self._last: Decided | None = None
         self.acts = 0
 
-    def attend(self) -> None:
-        """Listen to the workspace; to a wait as often as it can be shown."""
-        self._workspace.listener = self.hear
+    @property
+    def tick_s(self) -> float:
+        """How often a wait is worth a line, in seconds."""
         live_s = _EVERY_SECOND_S if self._output.is_live else _IN_A_LOG_S
-        self._workspace.tick_s = _EVERY_MINUTE_S if self._output.as_json else live_s
+        return _EVERY_MINUTE_S if self._output.as_json else live_s
 
     def hear(self, event: Event) -> None:
         """Print an event, unless it repeats the last one or comes too soon."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
 
 from ralphy.cli.options import Invocation, with_options
-from ralphy.cli.run.sentences import sentences
+from ralphy.cli.output import Output
 from ralphy.config.load import user_file
 from ralphy.config.values import Notify
 from ralphy.engine.view.project_settings import SETTINGS
@@ -19,56 +19,61 @@ from ralphy.errors import ExitCode, RalphyError
 from ralphy.git.commands import Repository
 from ralphy.notify.receivers import Receiver, Undelivered, receivers_of
 from ralphy.notify.sender import Sender
-from ralphy.pipeline.events import Decided, Event, HeldUp, Listener
+from ralphy.pipeline.events import Decided, Event, Listener
 from ralphy.pipeline.notices import Notice, notice_of
 
 
-def notifying(call: Invocation, w: Workspace, listener: Listener) -> Listener:
-    """The listener, which also sends messages to the receivers that the settings name."""
-    settings = w.config.notify
-    sender = _sender(call, w.repository, settings)
-    if sender is None:
-        return listener
+class Messages:
+    """The messages of a run: one sender for each set of receivers that the settings of its features name."""
 
-    def hear(event: Event) -> None:
-        listener(event)
-        notice = notice_of(event, w.feature.path)
-        if notice and notice.event in settings.events:
-            sender.post(notice)
-        elif isinstance(event, Decided) and not event.rests:
-            sender.settle(w.feature.name)
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._senders: dict[Notify, Sender] = {}
 
-    return hear
+    def listener_for(self, w: Workspace) -> Listener:
+        """A listener that sends messages to the receivers that the workspace's settings name."""
+        settings = w.config.notify
+        sender = self._sender(w.repository, settings)
 
+        def hear(event: Event) -> None:
+            if sender is None:
+                return
+            notice = notice_of(event, w.feature.path)
+            if notice and notice.event in settings.events:
+                sender.post(notice)
+            elif isinstance(event, Decided) and not event.rests:
+                sender.settle(w.feature.name)
 
-def tell(call: Invocation, event: Event) -> None:
-    """Tell of an event about no feature that could be opened; what holds a feature up is printed with --quiet, too."""
-    if call.output.as_json:
-        call.output.event(event.to_json())
-    for text, tone in sentences(event):
-        call.output.insist(text) if isinstance(event, HeldUp) else call.output.say(text, tone)
-    if notice := notice_of(event, ""):
-        _post(call, notice)
+        return hear
 
+    def post(self, notice: Notice) -> None:
+        """Send a message about no feature that could be opened."""
+        for settings, sender in self._senders.items():
+            if notice.event in settings.events:
+                sender.post(notice)
 
-@contextmanager
-def telling_the_end(call: Invocation) -> Iterator[None]:
-    """Send a message if the run ends with an error; then close the senders."""
-    try:
-        yield
-    except Exception as error:
-        _post(call, _of_error(error))
-        raise
-    finally:
-        for sender in call.senders.values():
-            sender.close()
-        call.senders.clear()
+    @contextmanager
+    def telling_the_end(self) -> Iterator[None]:
+        """Send a message if the run ends with an error; then close the senders."""
+        try:
+            yield
+        except Exception as error:
+            self.post(_of_error(error))
+            raise
+        finally:
+            for sender in self._senders.values():
+                sender.close()
 
-
-def _post(call: Invocation, notice: Notice) -> None:
-    for settings, sender in call.senders.items():
-        if notice.event in settings.events:
-            sender.post(notice)
+    def _sender(self, repository: Repository, settings: Notify) -> Sender | None:
+        """The one sender for these settings; None without receivers or events."""
+        if settings not in self._senders:
+            receivers = _receivers(self._output, repository, settings)
+            if not receivers or not settings.events:
+                return None
+            note = repository.state_dir / "told.json"
+            self._senders[settings] = Sender(receivers, note, self._output.note, settings.quiet_hours,
+                                             settings.remind_after_s)  # fmt: skip
+        return self._senders[settings]
 
 
 def _of_error(error: Exception) -> Notice:
@@ -78,25 +83,9 @@ def _of_error(error: Exception) -> Notice:
                   at=time.time())  # fmt: skip
 
 
-def _sender(call: Invocation, repository: Repository, settings: Notify) -> Sender | None:
-    """The one sender of this process for these settings; None without receivers or events."""
-    if settings not in call.senders:
-        receivers = _receivers(call, repository, settings)
-        if not receivers or not settings.events:
-            return None
-        note = repository.state_dir / "told.json"
-        call.senders[settings] = Sender(receivers, note, call.output.note, settings.quiet_hours,
-                                        settings.remind_after_s)  # fmt: skip
-    return call.senders[settings]
-
-
-def _receivers(call: Invocation, repository: Repository, settings: Notify) -> list[Receiver]:
-    return list(receivers_of(settings, os.environ, str(repository.root), _bell(call)))
-
-
-def _bell(call: Invocation) -> Callable[[], None] | None:
-    """How the terminal's bell is rung; None where stderr is not a terminal."""
-    return (lambda: call.output.ring()) if call.output.is_live else None
+def _receivers(output: Output, repository: Repository, settings: Notify) -> list[Receiver]:
+    bell = output.ring if output.is_live else None
+    return list(receivers_of(settings, os.environ, str(repository.root), bell))
 
 
 @click.command("notify")
@@ -108,7 +97,7 @@ def notify(call: Invocation, tests: bool) -> int:
     """
     loaded = call.settings(runs_checks=False)
     settings = loaded.config.notify
-    receivers = _receivers(call, call.repository(), settings)
+    receivers = _receivers(call.output, call.repository(), settings)
     if not receivers:
         return call.output.answer("notify", _nobody(loaded.untrusted), receivers=[], events=list(settings.events))
     rows = [(one.name, _tried(one) if tests else "") for one in receivers]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ralphy.cli.ci import is_github
 from ralphy.cli.options import Invocation
 from ralphy.cli.report import reporting
 from ralphy.cli.run.dialogue import StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator
-from ralphy.cli.run.notifying import notifying, tell, telling_the_end
+from ralphy.cli.run.notifying import Messages
+from ralphy.cli.run.sentences import sentences
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.cli.status.inbox import at_gate, command_of
 from ralphy.cli.status.look import standing
@@ -27,8 +30,9 @@ from ralphy.files.read import read_text
 from ralphy.git.run_lock import Lock, LockBusy, covers, purpose_of
 from ralphy.git.signing import require_signer
 from ralphy.pipeline.decision import Halt, Rest, Wait
-from ralphy.pipeline.events import Decided, Event, Listener
+from ralphy.pipeline.events import Decided, Event, HeldUp, Listener
 from ralphy.pipeline.model import Session
+from ralphy.pipeline.notices import notice_of
 
 
 def open_features(call: Invocation) -> list[Feature]:
@@ -37,23 +41,28 @@ def open_features(call: Invocation) -> list[Feature]:
 
 
 class Runner:
-    """Runs features with one patience and one live view; `named` features have their name in each line of the log."""
+    """Runs features with one patience and one live view; `named` features have their name in each line of the log.
 
-    def __init__(self, call: Invocation, patience: Patience, *, named: bool = False) -> None:
+    `in_ci`: questions get the answers that the settings `ci` prepared.
+    """
+
+    def __init__(self, call: Invocation, patience: Patience, *, named: bool = False, in_ci: bool = False) -> None:
         self.live = Live(call.output)
         self._call = call
         self._patience = patience
         self._named = named
+        self._in_ci = in_ci
+        self._messages = Messages(call.output)
         self._came = Came()
 
     def attend(self, w: Workspace) -> Narrator:
         """Attach the console, signals and the sandbox to a workspace."""
         narrator = Narrator(self._call.output, w, self.live, named=self._named, patience=self._patience)
-        narrator.attend()
-        w.listener = telling_github(w, reporting(w, w.listener))
-        w.listener = notifying(self._call, w, w.listener)
-        w.listener = keeping_awake(w, w.listener)
-        w.listener = heeding(self._came, w.listener)
+        listeners = [heeding(self._came), narrator.hear, reporting(w)]
+        listeners += [telling_github(w)] if is_github(os.environ) else []
+        listeners += [self._messages.listener_for(w)]
+        listeners += [keeping_awake(w)] if w.config.limits.keep_awake else []
+        w.listener, w.tick_s = in_turn(listeners), narrator.tick_s
         self._warn_of_prd(w)
         _require_sandbox(w)
         _require_signer(w)
@@ -93,7 +102,7 @@ class Runner:
                 w.session, before = session, narrator.acts
                 rest = self._run(w)
             except RalphyError as error:
-                tell(self._call, held_up(feature, error))
+                self.tell(held_up(feature, error))
                 return FeatureTurn(Halt(str(error), error.exit_code), session, has_acted=False)
             return FeatureTurn(rest, w.session, has_acted=narrator.acts > before)
 
@@ -106,15 +115,25 @@ class Runner:
 
         return self.until_signal(work, lambda how: self._call.output.insist(f"{how}: {RESUMABLE}"))
 
+    def tell(self, event: Event) -> None:
+        """Tell of an event about no feature that could be opened; with --quiet only of what holds a feature up."""
+        output = self._call.output
+        if output.as_json:
+            output.event(event.to_json())
+        for text, tone in sentences(event):
+            output.insist(text) if isinstance(event, HeldUp) else output.say(text, tone)
+        if notice := notice_of(event, ""):
+            self._messages.post(notice)
+
     def _run(self, w: Workspace, dialogue: Dialogue | None = None) -> Rest:
         self._call.lay_out(w)
-        prepared = w.config.ci.answers if self._call.deadline is not None else ()
+        prepared = w.config.ci.answers if self._in_ci else ()
         return with_answers(w, prepared, lambda: run_feature(w, self._patience, dialogue))
 
     def until_signal(self, work: Callable[[], int], interrupted: Callable[[str], None]) -> int:
         """Do the work, and give its exit code; if a signal ends it, report that, and give the signal's code."""
         try:
-            with signals(self._came), telling_the_end(self._call), self._naming_the_gate():
+            with signals(self._came), self._messages.telling_the_end(), self._naming_the_gate():
                 return work()
         except KeyboardInterrupt:
             interrupted("interrupted")
@@ -158,14 +177,21 @@ def _require_signer(w: Workspace) -> None:
         w.checkout.reported.add("signer")
 
 
-def keeping_awake(w: Workspace, listener: Listener) -> Listener:
-    """The listener, which also keeps the machine awake while there is work, and reports this once."""
-    if not w.config.limits.keep_awake:
-        return listener
+def in_turn(listeners: Sequence[Listener]) -> Listener:
+    """One listener that lets each of these hear an event, in their order."""
+
+    def hear(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return hear
+
+
+def keeping_awake(w: Workspace) -> Listener:
+    """A listener that keeps the machine awake while there is work, and reports this once."""
     awake, name = w.checkout.awake, w.feature.name
 
     def hear(event: Event) -> None:
-        listener(event)
         if not isinstance(event, Decided):
             return
         if event.rests and not (event.decision == "Wait" and event.until):

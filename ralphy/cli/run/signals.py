@@ -45,12 +45,11 @@ def signals(came: Came) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def heeding(came: Came, listener: Listener) -> Listener:
-    """The listener, which raises a lost signal again at the next decision."""
+def heeding(came: Came) -> Listener:
+    """A listener that raises a lost signal again at the next decision."""
 
     def heed(event: Event) -> None:
         if came and isinstance(event, Decided):
             raise came.pop()
-        listener(event)
 
     return heed
