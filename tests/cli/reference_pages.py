@@ -39,7 +39,7 @@ file does not set them, looser values count once accepted with `ralphy trust`, o
 from 5 to 4 to 3. Programs (`agent.*`, `setup`) may differ from your own file if the repository is yours.
 
 `ralphy config show --origin` lists what is in force, and where each value comes from. `ralphy config set KEY VALUE`
-changes one setting in 4; `ralphy config check` checks all places.
+changes one setting in 4; `ralphy validate` checks all places.
 
 A duration is a number of seconds, or has units: `90s`, `30m`, `4h`, `1h30m`, `2d`.
 

@@ -105,7 +105,7 @@ def test_the_exit_code_of(made: Make, what: str) -> None:
 
 
 AS_JSON = [
-    ("why",), ("plan",), ("status",), ("status", "--all"), ("validate",), ("config",), ("config", "check"),
+    ("why",), ("plan",), ("status",), ("status", "--all"), ("validate",), ("config",),
     ("config", "get", "setup"), ("config", "set", "gates.qa", "auto"), ("detect",), ("init",), ("init-prompts",),
     ("loop", "--dry-run"), ("start", "--dry-run"), ("start", "--dry-run", "Build a bridge"), ("approve",), ("reject",),
     ("reset",), ("redo", "US-001"), ("redo", "qa"), ("logs",), ("attempts",), ("attempts", "list", "US-001"),

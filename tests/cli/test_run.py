@@ -37,7 +37,7 @@ def everything(root: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
-DECIDING = [("why",), ("plan",), ("config", "show"), ("config", "check"), ("loop", "--dry-run"), ("loop", "-n"),
+DECIDING = [("why",), ("plan",), ("config", "show"), ("validate",), ("loop", "--dry-run"), ("loop", "-n"),
             ("start", "--dry-run"), ("start", "-n", "--fresh"), ("start", "-n", "Add a bridge"), ("story", "list"),
             ("story", "next"), ("story", "show", "US-001"), ("logs",), ("attempts",)]  # fmt: skip
 

@@ -68,23 +68,23 @@ def test_all_settings_are_checked_with_what_has_no_effect(made: Make, monkeypatc
     own = project.folder / ".ralphy" / "config.yaml"
     own.parent.mkdir(exist_ok=True)
     own.write_text("gates: {qa: auto}\n", encoding="utf-8")
-    code, value = call.json("config", "check")
+    code, value = call.json("validate")
     assert code == 0
     assert any("did you mean RALPHY_LIMITS_MAX_ATTEMPTS?" in text for text in value["warnings"])
     assert any("a feature can only tighten" in text for text in value["warnings"])
     config = project.repo / ".ralphy" / "config.yaml"
     config.write_text("commands: {test: make}\n", encoding="utf-8")
-    code, out, err = call("config", "check")
+    code, out, err = call("validate")
     assert (code, f"{out}{err}".count("looks like another tool's file")) == (0, 1)
     config.unlink()
     config.mkdir()
-    code, _, err = call("config", "check")
+    code, _, err = call("validate")
     assert (code, ".ralphy/config.yaml: is not a regular file" in err) == (3, True)
     config.rmdir()
     text = "limits:\n  max_atempts: 3\ngates: {spec: maybe}\n"
     config.write_text(text, encoding="utf-8")
     monkeypatch.setenv("RALPHY_LIMITS_CALLS_PER_HOUR", "0")
-    code, _, err = call("config", "check")
+    code, _, err = call("validate")
     assert code == 3
     assert "RALPHY_LIMITS_CALLS_PER_HOUR: limits.calls_per_hour is 0 but must be" in err
     assert '.ralphy/config.yaml:2: "limits.max_atempts" is not a setting' in err

@@ -294,5 +294,3 @@ def test_validate_looks_at_a_feature_that_ralphy_has_excluded_from_git(begun: Be
     assert (code, "docs/features/login/prd.json:1" in said, "docs/features/login/.ralphy/config.yaml:1" in said) == (
         3, True, True,
     )  # fmt: skip
-    code, _, said = call("config", "check")
-    assert (code, "docs/features/login/.ralphy/config.yaml:1" in said) == (3, True)

@@ -1,10 +1,9 @@
-"""config: show the settings and where they come from, read or change one, check all."""
+"""config: show the settings and where they come from, read or change one."""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, is_dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -14,10 +13,9 @@ from ralphy.agents.presets import preset_of
 from ralphy.cli.group import Group
 from ralphy.cli.options import Invocation, feature_argument, features_begun, with_options
 from ralphy.cli.setup.init import CONFIG
-from ralphy.cli.setup.validity import FileResult, all_files, judged, report
 from ralphy.config.edit import with_setting
 from ralphy.config.fields import Field, UnfitError, accept, all_fields, flow, named, parse_words, short
-from ralphy.config.load import Settings, load, read_environment, user_file
+from ralphy.config.load import Settings
 from ralphy.config.strict_yaml import MAX_BYTES, parse
 from ralphy.config.trust import record_trust
 from ralphy.config.values import Config
@@ -154,36 +152,3 @@ def _require_models(name: str, wanted: Any, preset: str) -> None:
             raise InvalidInput(f"{name} is {short(model)}, which is not a model of the agent {preset}",
                                hint="such as sonnet, opus or haiku for claude; for another agent, set agent.preset "
                                     "first")  # fmt: skip
-
-
-@config.command("check")
-@with_options
-def check(call: Invocation) -> int:
-    """Check the settings: your own file, the repository's, the features', and the environment.
-
-    Every mistake is an error (3), on a line of its own with its file, line and key; for a key that is unknown, with
-    the closest one that is known. What has no effect is a warning.
-    """
-    root, own = call.repository().root, user_file(os.environ)
-    files = [path for path in all_files(call) if path.name == "config.yaml"]
-    folders = [path.parent.parent for path in files if path != root / CONFIG]
-    if own and own.exists():
-        files = [own, *files]
-    results, warnings = [judged(call, path) for path in files], list[str]()
-    with suppress(InvalidInput):  # the report of the file has it
-        all_settings = [load(root, folder, env=os.environ) for folder in (None, *folders)]
-        warnings = list(dict.fromkeys(text for one in all_settings for text in one.warnings))
-        results = [replace(result, warnings=()) for result in results]  # they are among these
-    for text in warnings:
-        call.warn(text)
-    if not files:
-        call.output.note("no config.yaml: every setting has its default")
-    return report(call, "config-check", [*_environment(), *results], warnings=warnings)
-
-
-def _environment() -> list[FileResult]:
-    try:
-        read_environment(os.environ)
-    except InvalidInput as error:
-        return [FileResult("environment", "environment", error=error)]
-    return []

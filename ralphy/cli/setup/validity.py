@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,14 @@ import click
 from ralphy.cli.options import Invocation, with_options
 from ralphy.cli.setup.init import CONFIG
 from ralphy.config.file import read_values
-from ralphy.config.load import load
+from ralphy.config.load import load, read_environment, user_file
 from ralphy.config.strict_yaml import MAX_BYTES
 from ralphy.config.trust import record_trust
 from ralphy.documents.feature_folder import ignored, listed, misnamed
 from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
 from ralphy.documents.readiness import require_ready
 from ralphy.engine.workspace.workspace import fixed_base
-from ralphy.errors import ExitCode, NotFound, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.processes.program_paths import root_around
@@ -62,22 +63,49 @@ class FileResult:
 def validate(call: Invocation, target: str | None) -> int:
     """A PRD.md, a prd.json, a config.yaml, a prompt or a draft (stories.json), or those of a FEATURE. Without an
     argument, checks every prd.json, .ralphy/config.yaml and prompt of the repository, each PRD.md that has no SPEC.md
-    yet, and the names of the features' folders; changes nothing. Reports mistakes with file, line and field, and ends
-    with 3. Of a PRD.md only a missing title or objective is one. A prompt that lacks something is a warning, as a run
-    uses the built-in one instead.
+    yet, the names of the features' folders, your own settings and those in the environment; changes nothing. Reports
+    mistakes with file, line and field, and ends with 3. Of a PRD.md only a missing title or objective is one. What has
+    no effect is a warning: a setting, or a prompt that lacks something, as a run uses the built-in one instead.
     """
     targets, bases = _targets(call, target), _bases(call)
-    misnamed_folders = [] if target else _misnamed(call)
-    return report(call, "validate", [*misnamed_folders, *(judged(call, path, bases) for path in targets)])
+    results = [_judged(call, path, bases) for path in targets]
+    if target is not None:
+        return _report(call, results)
+    own = user_file(os.environ)
+    results = [*_misnamed(call), *_environment(), *results]
+    results += [_judged(call, own, bases)] if own and own.exists() else []
+    warnings: list[str] = []
+    with suppress(RalphyError):  # the result of its file has it
+        warnings = _warnings_in_force(call)
+        results = [
+            replace(one, warnings=()) if one.kind == "config" else one for one in results
+        ]  # they are among these
+    return _report(call, results, warnings)
 
 
-def report(call: Invocation, name: str, results: Sequence[FileResult], **more: object) -> int:
+def _warnings_in_force(call: Invocation) -> list[str]:
+    """What has no effect of the settings for the repository and for each feature; printed."""
+    features = listed(call.repository().root, _features_dir(call))
+    own = [feature for feature in features if (feature.private / "config.yaml").exists()]
+    all_settings = [call.settings(feature) for feature in (None, *own)]
+    return list(dict.fromkeys(text for one in all_settings for text in one.warnings))
+
+
+def _environment() -> list[FileResult]:
+    try:
+        read_environment(os.environ)
+    except InvalidInput as error:
+        return [FileResult("environment", "environment", error=error)]
+    return []
+
+
+def _report(call: Invocation, results: Sequence[FileResult], warnings: Sequence[str] = ()) -> int:
     """Print the result of each file; gives the exit code."""
     rows = [result.row() for result in results]
     wrong = [result.error for result in results if result.error]
     text = "\n".join(f"ok  {result.path}: {result.said}" for result in results if result.error is None)
     code = max((error.exit_code for error in wrong), default=ExitCode.DONE)
-    call.output.answer(name, text, code, files=rows, **more)
+    call.output.answer("validate", text, code, files=rows, warnings=list(warnings))
     if not call.output.as_json:
         for error in wrong:
             call.output.error(error)
@@ -87,7 +115,7 @@ def report(call: Invocation, name: str, results: Sequence[FileResult], **more: o
 def _targets(call: Invocation, target: str | None) -> list[Path]:
     """The files to check; NotFound if there is none."""
     if target is None:
-        targets = list(all_files(call))
+        targets = list(_all_files(call))
         hint = 'ralphy start "what you want built"'
     else:
         given = call.directory / target
@@ -102,7 +130,7 @@ def _targets(call: Invocation, target: str | None) -> list[Path]:
     return targets
 
 
-def all_files(call: Invocation) -> Iterator[Path]:
+def _all_files(call: Invocation) -> Iterator[Path]:
     """Every file that a run could read. Those that Git ignores are left out, but for the settings and a feature's:
     Ralphy itself may have excluded them."""
     repository = call.repository()
@@ -153,7 +181,7 @@ def _display_path(path: Path, directory: Path) -> str:
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 
-def judged(call: Invocation, path: Path, bases: Collection[str] = ()) -> FileResult:
+def _judged(call: Invocation, path: Path, bases: Collection[str] = ()) -> FileResult:
     """The result of a check of the file."""
     display_path = _display_path(path, call.directory)
     kinds = {".yaml": "config", ".yml": "config", ".md": "requirements"}
