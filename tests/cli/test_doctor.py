@@ -363,8 +363,6 @@ HINDRANCES: dict[str, tuple[Callable[[Project], object], str, str, str, str]] = 
     "a hook that leads nowhere": (dead_hook, "hooks", "warn", "links to nothing: pre-commit", "install them again"),
     "a sparse checkout": (lambda p: p.git("sparse-checkout", "set", "src"), "sparse", "warn", "lanes have all files",
                           "git sparse-checkout add docs/features"),
-    "hidden untracked files": (lambda p: p.git("config", "status.showUntrackedFiles", "no"), "untracked", "warn",
-                               "hides a new PRD.md", "git config status.showUntrackedFiles normal"),
     "a base behind its remote": (behind, "base", "warn", "main lacks 1 of the commits", "git pull --ff-only"),
     "a file of another user": (owned_by_another, "owners", "warn", "check.py", "chown"),
     "LFS without git-lfs": (in_lfs, "lfs", "warn", "a.bin", "install git-lfs"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -25,7 +24,6 @@ from ralphy.text.durations import span
 _WATCH_S = 3.0
 _APART_S, _AHEAD_S = 2.0, 300.0
 _MEGABYTE = 1024 * 1024
-_REMOTE_FILES = re.compile(r"nfs|cifs|smb|9p|fuse\.sshfs|vboxsf|drvfs|virtiofs|fakeowner|grpcfuse")
 
 
 def _git_programs(place: Place) -> DoctorFinding:
@@ -80,24 +78,6 @@ def _seconds_to_notice(folder: Path) -> float | None:
     return None
 
 
-def _file_system(place: Place) -> DoctorFinding:
-    kind = kind_of_mount(place.repository.root)
-    if not _REMOTE_FILES.search(kind):
-        return DoctorFinding(f"file system {kind}, which reports changes" if kind else "unknown file system")
-    return warn(f"{kind}: changes made on another machine or outside the container are not reported",
-                "export WATCHFILES_FORCE_POLLING=1; without it, 5 s delay")  # fmt: skip
-
-
-def kind_of_mount(path: Path) -> str:
-    """The type of the file system that holds `path`; "" where it cannot be known."""
-    best, kind = "", ""
-    for partition in psutil.disk_partitions(all=True):
-        place = Path(partition.mountpoint)
-        if len(partition.mountpoint) >= len(best) and (path == place or place in path.parents):
-            best, kind = partition.mountpoint, partition.fstype
-    return kind
-
-
 def _disk(place: Place) -> DoctorFinding:
     free = shutil.disk_usage(place.repository.common_dir).free // _MEGABYTE
     if free >= 1024:
@@ -148,7 +128,6 @@ CHECKS = (
     DoctorCheck("prompts", _prompts),
     DoctorCheck("writing", _writable),
     DoctorCheck("file watching", _watching, fix="see writing, above"),
-    DoctorCheck("files", _file_system),
     DoctorCheck("disk", _disk),
     DoctorCheck("clock", _clock),
     DoctorCheck("sleep", _sleep),

@@ -81,13 +81,6 @@ def _sparse(place: Place) -> DoctorFinding | None:
                 f"git sparse-checkout add {place.config.project.features_dir}")  # fmt: skip
 
 
-def _untracked(place: Place) -> DoctorFinding | None:
-    if place.repository.text("config", "--default=normal", "--get", "status.showUntrackedFiles") not in ("no", "false"):
-        return None
-    return warn("status.showUntrackedFiles is no: `git status` hides a new PRD.md",
-                "git config status.showUntrackedFiles normal")  # fmt: skip
-
-
 def _base_behind(place: Place) -> DoctorFinding | None:
     base = base_branch(place.repository, place.config)
     here, there = (git.resolve(place.repository, f"refs/{where}/{base}") for where in ("heads", "remotes/origin"))
@@ -150,7 +143,6 @@ _CHECKS = tuple(
         ("messages", _commit_message),
         ("hooks", _hooks_gone),
         ("sparse", _sparse),
-        ("untracked", _untracked),
         ("base", _base_behind),
         ("owners", _owners),
         ("lfs", _large_files),
