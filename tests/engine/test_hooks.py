@@ -144,3 +144,19 @@ def test_hooks_can_be_left_out(tmp_path: Path) -> None:
 
     assert project.landed() == ["login/US-001"]
     assert checks_of(project) == ["test"]
+
+
+def test_in_a_sandbox_a_hook_has_the_dependencies_that_the_checks_have_read_only(sandbox: None, tmp_path: Path) -> None:
+    """What `pre-commit` of a `.venv`, or husky, starts lies there."""
+    project = build(tmp_path, story("US-001"))
+    (project.repo / "node_modules").mkdir()
+    (project.repo / "node_modules" / "a").write_text("mine")
+    (project.repo / ".gitignore").write_text("node_modules\n")
+    project.commit("chore: ignore", ".gitignore")
+    program(project.repo / ".git" / "hooks" / "pre-commit", "grep -q mine node_modules/a && ! touch node_modules/x")
+
+    ended = project.loop(agents=1)
+
+    assert project.statuses() == {"US-001": "completed"}, ended.text
+    assert checks_of(project) == ["pre-commit", "test"]
+    assert [path.name for path in (project.repo / "node_modules").iterdir()] == ["a"]

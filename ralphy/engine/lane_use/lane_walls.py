@@ -78,11 +78,11 @@ def login_file(w: Workspace) -> Path | None:
 
 
 def _binds(w: Workspace, lane: Lane, whose: str) -> list[Bind]:
-    """For agents the settings of runs; for checks the dependencies, of the checkout or, with `setup`, of the lane; in
-    the clean lane the person's hooks."""
+    """For agents the settings of runs; for checks and the hook the dependencies, of the checkout or, with `setup`, of
+    the lane; in the clean lane the person's hooks."""
     settings, hooks = w.repository.checkout_dir / SETTINGS, w.repository.common_dir / "hooks"
     binds = [Bind(settings, settings)] if whose == "agent" and settings.is_dir() else []
-    if whose == "checks":
+    if whose == "checks" or (lane.is_clean and not w.config.setup):
         source = lane.tree if w.config.setup else w.repository.root
         bound = [(source / name, lane.at / name) for name in lane.dependencies if _is_folder(source / name)]
         binds += [Bind(source, at) for source, at in bound]
