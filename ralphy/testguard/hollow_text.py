@@ -123,6 +123,8 @@ _OWNERS = _p(
     r"\bclass\s+(?P<name>[\w$]+)[^{;]{0,500}\{|^[ \t]*impl\b[^{;]{0,500}?\b(?P<of>\w+)(?:<[^{;\n]*>)?\s*"
     r"(?:where\b[^{;]{0,500})?\{"
 )
+# A file of Rust is no part of the program, and its tests do not run, until another one declares it.
+_MODULES = _p(r"^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;")
 
 
 def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
@@ -134,7 +136,7 @@ def hollow_text(path: str, data: bytes, *, says: bool = True) -> bytes | None:
 
 def names_only_text(path: str, old: bytes | None, new: bytes, *, says: bool = True) -> Stubs | None:
     """See `ralphy.testguard.hollow.names_only`. A function that was changed does nothing, either: its old body
-    need not fit into the new code."""
+    need not fit into the new code. A module that is declared is a new name, too."""
     before, old_functions = _read(path, old or b"", says=says)
     text, functions = _read(path, new, says=says)
     bodies = {one.name: before[one.begin : one.end] for one in old_functions}
@@ -143,7 +145,8 @@ def names_only_text(path: str, old: bytes | None, new: bytes, *, says: bool = Tr
     changes = [change for one in other for change in one.emptied]
     gone = {name for name in bodies if not name.startswith("#")} - {one.name for one in functions}
     hides_old = bool(gone) or any(one.name in bodies for one in other)
-    return Stubs(_written(path, text, changes), added, hides_old) if added else None
+    modules = set(_MODULES.findall(text)) - set(_MODULES.findall(before)) if path.endswith(".rs") else None
+    return Stubs(_written(path, text, changes), added, hides_old) if added or modules else None
 
 
 def _written(path: str, text: str, changes: Sequence[_Change]) -> bytes:

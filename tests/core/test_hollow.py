@@ -262,6 +262,15 @@ def test_go_and_java_return_zeros() -> None:
     assert b'func Two() (_ string) { if true { return };\n\treturn "2"' in stubs.text
 
 
+def test_a_module_that_rust_declares_is_a_new_name_without_which_its_file_would_not_run() -> None:
+    old = b"pub fn one() -> i32 {\n    1\n}\n"
+    stubs = names_only("lib.rs", old, b"pub(crate) mod tax;\n" + old)
+    assert stubs is not None and stubs.text == b"pub(crate) mod tax;\n" + old
+    assert (stubs.functions, stubs.hides_old) == ((), False)
+    assert names_only("lib.rs", old, b"// mod tax;\n" + old) is None
+    assert names_only("lib.go", old, b"mod tax;\n" + old) is None
+
+
 @pytest.mark.parametrize("path", ["a.js", "a.ts", "a.go", "A.java", "a.rs"])
 def test_text_made_to_be_slow_comes_to_its_end(path: str) -> None:
     """A pattern that looks over all that follows from each place would take minutes."""

@@ -101,7 +101,8 @@ class StoryTests:
     @classmethod
     def of(cls, c: Case) -> StoryTests:
         rows = [(change, _laid_over(c, change)) for change in c.changes if _belongs(c, change)]
-        files = {change.path: entry for change, entry in rows if entry or goes_along(change.path)}
+        files = {change.path: entry for change, entry in rows
+                 if entry or goes_along(change.path) or _is_new_with_tests(c, change)}  # fmt: skip
         names = {change.name for change in c.changes if change.path in files}
         old, new = set(c.written[0]), c.written[1]
         there = [test for test in new if test.path in names]
@@ -113,6 +114,11 @@ def _belongs(c: Case, change: Change) -> bool:
     if goes_along(change.path) or has_tests_beside_code(change.path):
         return True
     return c.places.has(change.path) and any(test.path == change.name for test in c.written[1])
+
+
+def _is_new_with_tests(c: Case, change: Change) -> bool:
+    """Does a new file hold tests beside its code? They run beside its new names; before, there is no such file."""
+    return change.old is None and any(test.path == change.name for test in c.written[1])
 
 
 def _laid_over(c: Case, change: Change) -> Entry | None:
