@@ -143,7 +143,7 @@ def test_the_pause_after_trouble_is_as_long_as_the_settings_say(tmp_path: Path) 
     project = build(tmp_path, story("US-001"), limits={"retry_delay_s": 3000})
     result = AgentResult(Outcome.TRANSIENT)
     with open_feature(project.repo, project.path, project.env) as w:
-        wait = next_try(w, Outcome.TRANSIENT, result)["retry_at"] - w.clock()
+        wait = next_try(w, "", Outcome.TRANSIENT, result)["retry_at"] - w.clock()
     assert 2600 < wait < 3400
 
 

@@ -43,7 +43,6 @@ def test_a_lock_counts_until_it_is_one_that_a_dead_git_left(repository: Reposito
     os.utime(index, (now - 5, now - 5))
     assert not is_index_written(repository)
     lock.touch()
-    os.utime(lock, (now - 5, now - 5))
     assert is_index_locked(repository) and is_index_written(repository)
     os.utime(lock, (now - 20, now - 20))
     assert not is_index_locked(repository) and not is_index_written(repository)

@@ -60,6 +60,15 @@ def test_a_reset_that_passes_in_vain_is_backed_off_from_after_it(tmp_path: Path)
 
 
 @pytest.mark.fault("N1")
+def test_a_reset_that_comes_before_the_run_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    project = limited(tmp_path, {"limit": {"resets_at": int(NOON) + 5}}, works())
+
+    project.loop(clock=lambda: NOON + (10.0 if project.journal("run") else 0.0), waits=False, agents=2)
+
+    assert project.outcomes() == [("US-001", "limited"), ("US-001", "succeeded")]
+
+
+@pytest.mark.fault("N1")
 def test_a_reset_that_is_put_off_again_and_again_is_not_run_after(tmp_path: Path) -> None:
     project = limited(tmp_path, works())
     now, waits = NOON, []

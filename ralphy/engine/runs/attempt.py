@@ -217,7 +217,8 @@ def _is_green(verdict: Verdict) -> bool:
 def _wait_instead(w: Workspace, a: Attempt, end: dict[str, Any]) -> None:
     """A limit or a passing trouble: nothing is counted, what there was is kept, the branch is where it was."""
     lay_out(w, work_tip(w))
-    w.record("end", **{**end, **next_try(w, a.verdict.outcome, a.ran.result), "detail": a.ran.result.detail})
+    retry = next_try(w, end["run"], a.verdict.outcome, a.ran.result)
+    w.record("end", **{**end, **retry, "detail": a.ran.result.detail})
 
 
 def _attempt_commit(w: Workspace, a: Attempt) -> str:

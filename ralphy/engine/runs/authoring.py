@@ -125,7 +125,7 @@ def _why_not(ran: Ran) -> tuple[str, str]:
 def _refuse(w: Workspace, ran: Ran, why: str, digest: str, end: dict[str, Any]) -> None:
     outcome = ran.result.outcome if ran.result.outcome is not Outcome.SUCCEEDED else Outcome.REJECTED
     if not outcome.costs_an_attempt:
-        end |= next_try(w, outcome, ran.result)
+        end |= next_try(w, end["run"], outcome, ran.result)
     failure = {"failure": digest[:2000], "detail": why[:2000], "error": signature(why) or None}
     w.record("end", **{**end, "outcome": outcome.value, **failure})
 

@@ -16,20 +16,22 @@ from ralphy.git.run_lock import holder
 from ralphy.pipeline.decision import Decision, Halt, Publish, RunAgent, Wait
 from ralphy.pipeline.events import Waiting
 from ralphy.pipeline.preconditions import AFTER_RESET_S
-from ralphy.text.json_coerce import count_of, moment_of, text_of
+from ralphy.text.json_coerce import count_of, moment_of, number_of, text_of
 
 _LIMIT_BACKOFF_S = (300.0, 600.0, 1200.0)
 _TROUBLE_BACKOFF_S = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 
-def next_try(w: Workspace, outcome: Outcome, result: AgentResult) -> dict[str, Any]:
-    """For the journal's line: the epoch seconds of the next try, and whether they are the provider's own word.
+def next_try(w: Workspace, run: str, outcome: Outcome, result: AgentResult) -> dict[str, Any]:
+    """For the journal's line of an open run: the epoch seconds of the next try, and whether they are the provider's own
+    word.
 
-    A reset that passed in vain, or is unknown, gives a back-off with jitter. One that is put off again and again by a
-    little is not run after.
+    A reset that was over before the run began, or is unknown, gives a back-off with jitter. One that is put off again
+    and again by a little is not run after.
     """
     now, before, resets = w.clock(), w.history.waits_in_a_row, w.history.resets_in_a_row
-    if outcome is Outcome.LIMITED and result.retry_at and result.retry_at > now:
+    began = number_of(w.history.begun(run).get("at")) or now
+    if outcome is Outcome.LIMITED and result.retry_at and result.retry_at > began:
         least = _TROUBLE_BACKOFF_S[min(resets, len(_TROUBLE_BACKOFF_S)) - 1] if resets else 0.0
         return {"retry_at": max(result.retry_at + AFTER_RESET_S, now + least), "until_reset": True}
     steps = _LIMIT_BACKOFF_S if outcome is Outcome.LIMITED else _TROUBLE_BACKOFF_S
