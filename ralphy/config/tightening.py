@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 
-from ralphy.config.values import Verify
+from ralphy.config.values import MINIMAL, MODERATE, STRICT, Verify
 
 _Looser = Callable[[object, object], bool]
 
@@ -63,7 +63,7 @@ _RULES: Mapping[str, _Looser] = {
     **dict.fromkeys(AMOUNTS, _more),
     **dict.fromkeys(_GATES, _ranked("auto", "human")),
     **dict.fromkeys(_FINDINGS, _ranked("off", "flag", "reject")),
-    "safety.level": _ranked("minimal", "moderate", "strict"),
+    "safety.level": _ranked(MINIMAL, MODERATE, STRICT),
     "safety.sandbox": _ranked("none", "auto", "bwrap"),
     "safety.secret_scan": _ranked("off", "warn", "auto", "block"),
     "lanes.probe": _ranked("off", "warn", "stop"),

@@ -127,11 +127,14 @@ class Gates:
     qa: str = "human"
 
 
+MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"  # the levels of safety
+
+
 @dataclass(frozen=True, slots=True)
 class Safety:
     """`network` and `checks_network` count in the closed sandbox of `strict`, the paths also in that of `moderate`."""
 
-    level: str = "moderate"
+    level: str = MODERATE
     sandbox: str = "auto"
     secret_scan: str = "auto"  # noqa: S105 - not a password, but what is done about them
     network: tuple[str, ...] = ("api.anthropic.com:443",)

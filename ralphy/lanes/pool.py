@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from ralphy.config.values import STRICT
 from ralphy.files.disk_space import refusal
 from ralphy.files.notes import read_note
 from ralphy.files.tree_walk import children, remove, size_of
@@ -23,7 +24,6 @@ from ralphy.lanes.other_paths import other_checkouts, settings_of
 from ralphy.sandbox.bubblewrap import CONTROL, View
 from ralphy.sandbox.machine import Machine
 
-STRICT = "strict"
 _NAME = re.compile(rf"{CLEAN}|[1-9][0-9]*")
 SYSTEM = tuple(Path(name) for name in ("/usr", "/bin", "/sbin", "/lib", "/lib64"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralphy.config.values import Config
+from ralphy.config.values import STRICT, Config
 from ralphy.errors import Conflict
 from ralphy.pipeline.forecast import expected
 from ralphy.pipeline.model import Snapshot
@@ -18,7 +18,7 @@ def mode_of(s: Snapshot, config: Config, wanted: str = "") -> tuple[str, str]:
 
     Raises Conflict where a session is asked for, and the settings ask for a sandbox: a session has none.
     """
-    if config.safety.level == "strict" or config.safety.sandbox == "bwrap":
+    if config.safety.level == STRICT or config.safety.sandbox == "bwrap":
         why = "the settings (safety) ask for a sandbox, and a session of Claude Code has none"
         if wanted == HOOK:
             raise Conflict(why, hint=f"ralphy loop {s.feature}")

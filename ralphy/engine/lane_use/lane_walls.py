@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from ralphy.agents.presets import preset_of
 from ralphy.config.load import user_file
 from ralphy.config.trust import record_path
+from ralphy.config.values import MINIMAL, STRICT
 from ralphy.engine.feature.edits_in_a_run import note_edits, set_edits_aside
 from ralphy.engine.lane_use.open_lanes import lanes_of
 from ralphy.engine.lane_use.strict import view_of
-from ralphy.engine.workspace.safety_level import MINIMAL, SETTINGS, STRICT, control_names, expanded
+from ralphy.engine.workspace.safety_level import SETTINGS, control_names, expanded
 from ralphy.engine.workspace.set_aside import set_markers_aside
 from ralphy.files.read import signature
 from ralphy.files.tree_walk import children, walk

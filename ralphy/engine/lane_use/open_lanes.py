@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from ralphy.config.values import MINIMAL, STRICT
 from ralphy.engine.lane_use.strict import missing, require_closed, view_of
 from ralphy.engine.workspace.environment import agent_command, agent_environment
-from ralphy.engine.workspace.safety_level import AS_YOU, MINIMAL, STRICT, open_program, own_place
+from ralphy.engine.workspace.safety_level import AS_YOU, open_program, own_place
 from ralphy.errors import EnvironmentProblem
 from ralphy.lanes.lanes_folder import lanes_folder
 from ralphy.lanes.pool import SYSTEM, Pool

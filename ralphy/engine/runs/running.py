@@ -46,6 +46,7 @@ from ralphy.text.rehearsed import marked
 from ralphy.text.tone import WAITING
 
 _MOST_HANDED_IN = 1 << 20  # bytes of a document
+_MOST_RUNS = 200  # of a feature, whose folders stay
 TOOL_PATIENCE = 5.0  # how much longer than `inactivity_timeout` a tool may be silent: 60 s become 300 s
 
 
@@ -60,7 +61,8 @@ class Cancelled(BaseException):
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run that has begun: the decision and what it was decided on, the tree that its lane got, and what is compared
-    when it has ended (`outside`, the `login` file, and whether its dollars are a share of the budget)."""
+    when it has ended: what lies `outside`, and the login file by its inode, 0 if there is none. `has_share` says that
+    its dollars are a share of the budget."""
 
     decision: RunAgent
     snapshot: Snapshot
@@ -70,7 +72,7 @@ class Run:
     outbox: Outbox
     about: Subject
     outside: Outside
-    login: int
+    login_inode: int
     has_share: bool
 
     @property
@@ -109,16 +111,17 @@ def begin_run(
     decision = _with_known_model(w, decision)
     name = w.new_run_id()
     outbox = _outbox(w, decision, snapshot, name)
-    request = _request(w, decision, snapshot, name, outbox.path, lane)
+    most_usd, has_share = _allowance(w, decision, snapshot)
+    request = _request(w, decision, snapshot, name, outbox.path, lane, most_usd)
     agent = _agent(w, request, lane, cancelled)
     go = agent.prepared(request, lambda activity: inbox.put((name, activity)))
     prompt = prompt_for(w, decision, snapshot, outbox.path, feedback)
     run = Run(decision, snapshot, lane, laid_out, request, outbox, subject(), Outside.before_run(w, lane),
-              _login_inode(w), request.max_cost_usd == _share(w, snapshot))  # fmt: skip
+              _login_inode(w), has_share)  # fmt: skip
     lane.note(w.feature.name, decision.story or "", f"run {name} works in it")
     _note(w, run)
     w.say(f"  {' '.join(w.config.agent.command)}: {request.run_dir}", is_detail=True)
-    work = InWork(name, decision.story or decision.step, request.max_cost_usd or 0.0, run.outside.is_closed)
+    work = InWork(name, decision.story or decision.step, most_usd or 0.0, run.outside.is_closed)
     w.session = replace(w.session, in_work=(*w.session.in_work, work))
     w.milestone("run_recorded")
     _clear_handed_on(w, decision, snapshot)
@@ -225,7 +228,7 @@ def _why_free(w: Workspace, run: Run, result: AgentResult, claim: Claim) -> str:
         return f"lane {lane.name} was removed during the run: it costs no attempt, and the story begins again"
     if claim.is_complete:
         return ""
-    if is_fatal and run.outside.is_closed and _login_inode(w) != run.login:
+    if is_fatal and run.outside.is_closed and _login_inode(w) != run.login_inode:
         # a sandbox shows the file that was there when the run began, and a person's session replaces it
         return "the login was renewed outside during the run: it costs no attempt, and runs again"
     if is_fatal and lane.was_removed:
@@ -292,7 +295,9 @@ def thresholds_of(limits: WatchdogLimits, patience: float = 1.0) -> Thresholds:
     )
 
 
-def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane) -> AgentRequest:
+def _request(
+    w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lane: Lane, most_usd: float | None
+) -> AgentRequest:  # fmt: skip
     story, root = d.story or "", lane.at
     more = {
         "RALPHY_STEP": d.step,
@@ -316,7 +321,7 @@ def _request(w: Workspace, d: RunAgent, s: Snapshot, run: str, outbox: Path, lan
         settings=run_settings(w, lane),
         outbox=str(outbox),
         keeps_no_session=bool(sealed_place(w, step_of(d.step).document)),
-        max_cost_usd=_allowance(w, d, s),
+        max_cost_usd=most_usd,
         system_prompt_file=str(root / memory) if memory and read_regular(lane.tree / memory, 256 * 1024) else "",
     )
 
@@ -327,23 +332,18 @@ def _deadline(w: Workspace, step: str, s: Snapshot) -> float:
     return max(1.0, min(w.config.timeouts.agent, left))
 
 
-def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> float | None:
-    """Dollars that this run may cost: a run's own budget, and what is left of the night's and the story's."""
-    limits, spent = w.config.limits, s.history.of(d.step, d.story).cost_usd
-    share = _share(w, s)
-    left = [] if share is None else [share]
-    left += [] if limits.max_cost_per_run_usd is None else [limits.max_cost_per_run_usd]
+def _allowance(w: Workspace, d: RunAgent, s: Snapshot) -> tuple[float | None, bool]:
+    """(dollars that this run may cost, None where nothing bounds them; whether they are its share of the budget).
+
+    A run has its own bound, its story another, and it gets a share of what is left of the budget of all.
+    """
+    limits, share = w.config.limits, share_of_budget(s, w.config)
+    bounds = [] if limits.max_cost_per_run_usd is None else [limits.max_cost_per_run_usd]
     if limits.max_cost_per_story_usd is not None and d.story:
-        left.append(limits.max_cost_per_story_usd - spent)
-    return round(max(0.01, min(left)), 4) if left else None
-
-
-def _share(w: Workspace, s: Snapshot) -> float | None:
-    share = share_of_budget(s, w.config)
-    return None if share is None else round(max(0.01, share), 4)
-
-
-_MOST_RUNS = 200
+        bounds.append(limits.max_cost_per_story_usd - s.history.of(d.step, d.story).cost_usd)
+    has_share = share is not None and all(share <= bound for bound in bounds)
+    bounds += [] if share is None else [share]
+    return (round(max(0.01, min(bounds)), 4) if bounds else None), has_share
 
 
 def old_runs(root: Path, folder: Path) -> Iterator[Path]:

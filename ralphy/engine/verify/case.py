@@ -30,6 +30,7 @@ from ralphy.testguard.test_keys import Key
 from ralphy.text.plain_text import as_utf8
 
 _MOST_BYTES = 500_000  # of a file; what is larger is no source
+MOST_REWRITTEN = 2_000  # files of a tree that is made to fail, or hollow
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ralphy.checks.listing import FAILED, Listing
 from ralphy.config.values import Check
 from ralphy.engine.lane_use.checks import CheckResult
 from ralphy.engine.verify.baseline_records import tests_of
-from ralphy.engine.verify.case import Case, Verdict, source_of
+from ralphy.engine.verify.case import MOST_REWRITTEN, Case, Verdict, source_of
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.lanes.probe import spoiled_files, spoiled_tree
@@ -25,8 +25,6 @@ from ralphy.testguard.surroundings import could_hide_failures
 from ralphy.testguard.test_files import WrittenTest, has_tests_beside_code
 from ralphy.testguard.test_keys import Key
 from ralphy.text.plain_text import as_utf8
-
-_MOST_FILES = 2_000
 
 
 def checks_can_say_no(c: Case) -> Verdict | None:
@@ -121,7 +119,7 @@ def _with_spoiled_tests(c: Case, tree: str) -> tuple[str, list[WrittenTest]]:
     files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
         holds_tests = is_test(path) or c.places.has(path) or has_tests_beside_code(path)
-        data = source_of(c.w, entry) if holds_tests and len(files) < _MOST_FILES else None
+        data = source_of(c.w, entry) if holds_tests and len(files) < MOST_REWRITTEN else None
         text, cases = spoiled(as_utf8(path), data) if data else (b"", [])
         if cases:
             failing += cases

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ralphy.engine.verify.case import Case, source_of
+from ralphy.engine.verify.case import MOST_REWRITTEN, Case, source_of
 from ralphy.engine.workspace.changes import files_of
 from ralphy.git.objects import Entry
 from ralphy.testguard.hollow import hollow, names_only
 from ralphy.testguard.red_first import goes_along
 from ralphy.text.plain_text import as_utf8
-
-_MOST_FILES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def emptied(c: Case, tree: str, *, says: bool) -> str:
     """A tree in which no function does anything."""
     files: dict[str, tuple[Entry, bytes]] = {}
     for path, entry in files_of(c.w, tree):
-        data = source_of(c.w, entry) if len(files) < _MOST_FILES and not _is_apart(c, path) else None
+        data = source_of(c.w, entry) if len(files) < MOST_REWRITTEN and not _is_apart(c, path) else None
         text = hollow(as_utf8(path), data, says=says) if data else None
         if text is not None:
             files[path] = (entry, text)

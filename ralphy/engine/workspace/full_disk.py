@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from ralphy.config.values import STRICT
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import DiskFull, EnvironmentProblem, ExitCode, RalphyError
 from ralphy.files.disk_space import free_bytes, is_disk_full
@@ -20,7 +21,7 @@ _MOST_CUTS = 5
 
 def places(w: Workspace) -> tuple[Path, ...]:
     """Where Ralphy and its agents write, the lanes too: in strict, an agent has a home of its own."""
-    home = w.env.get("HOME", "") if w.config.safety.level != "strict" else ""
+    home = w.env.get("HOME", "") if w.config.safety.level != STRICT else ""
     paths = [w.repository.root, w.repository.common_dir, *([Path(home)] if home else [])]
     with suppress(RalphyError):  # an error about lanes is raised when one is needed
         lanes = lanes_folder(w.repository, w.config.lanes, w.env)

@@ -12,7 +12,6 @@ from ralphy.errors import EnvironmentProblem
 from ralphy.processes.program_paths import OUTSIDE, UNSET, installed_in, python_path_in
 from ralphy.sandbox.bubblewrap import find, why_not
 
-MINIMAL, MODERATE, STRICT = "minimal", "moderate", "strict"
 SETTINGS = "settings"  # the folder in Git's own, beside Ralphy's state, of the settings that agents run with
 AS_YOU = "the agent can do whatever you can"
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from ralphy.config.values import MINIMAL
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_regular
@@ -27,7 +28,7 @@ _RUN_FILES = ("stream.ndjson", "stderr.log", "prompt.md")
 def scan_policy(w: Workspace) -> str:
     """block, warn or off: what is set, else what the level asks for."""
     wanted = w.config.safety.secret_scan
-    return wanted if wanted != "auto" else "warn" if w.config.safety.level == "minimal" else "block"
+    return wanted if wanted != "auto" else "warn" if w.config.safety.level == MINIMAL else "block"
 
 
 def secrets_in(w: Workspace, green: str, tree: str) -> tuple[str, ...]:
