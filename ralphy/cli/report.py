@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import click
 
@@ -42,18 +41,16 @@ _SEAL = "<!-- Written by Ralphy after a run; changes here are overwritten. -->\n
 
 @click.command("report")
 @feature_argument
-@click.option("--html", "as_page", is_flag=True, help="Write one self-contained page instead of printing Markdown.")
+@click.option("--html", "as_page", is_flag=True, help="Print one self-contained page instead of Markdown.")
 @click.option("--open", "opens", is_flag=True, help="Write the page and open it in your browser.")
-@click.option("-o", "--output", "target", metavar="FILE", help="Write to FILE. The page's default: REPORT.html in "
-              "the feature's folder.")  # fmt: skip
 @with_options
-def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, target: str | None) -> int:
+def report(call: Invocation, feature: str | None, as_page: bool, opens: bool) -> int:
     """Also what was flagged, what could not be verified, decisions, what can be dropped, the night by lane, the cost,
     and the next command. Without a name, on every open feature. Every run leaves the same as REPORT.md and REPORT.html
     in the feature's folder.
     """
-    if call.output.as_json and (as_page or opens or target):
-        raise InvalidInput("use either --json or a file", hint="--json prints the data of the report")
+    if call.output.as_json and (as_page or opens):
+        raise InvalidInput("use either --json or a page", hint="--json prints the data of the report")
 
     def show(name: str | None) -> int:
         location, workspace = call.opened(name)
@@ -61,19 +58,23 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool, ta
             value = report_now(w, location)
             if call.output.as_json:
                 return call.output.answer("report", "", **asdict(value))
-            text = redacted(in_html(value, minute) if as_page or opens else in_markdown(value, minute))
-            if target is None and not (as_page or opens):
-                call.output.document(text)
-                return ExitCode.DONE
-            path = call.directory / target if target else w.feature.file(PAGE)
-            if target:
-                _write(path, text)
-            elif not _lay_down(w, PAGE, text):
-                raise InvalidInput(f"{path} is not a report of Ralphy's", hint="name another file: -o FILE")
-        call.output.data(str(path), {})
-        return open_in_browser(call, str(path)) if opens else ExitCode.DONE
+            if opens:
+                return _open(call, w, value)
+        if as_page:
+            call.output.verbatim(in_html(value, minute))
+        else:
+            call.output.document(in_markdown(value, minute))
+        return ExitCode.DONE
 
-    return for_each(call, [feature] if target or opens else call.meant(feature), show)
+    return for_each(call, [feature] if as_page or opens else call.meant(feature), show)
+
+
+def _open(call: Invocation, w: Workspace, value: Report) -> int:
+    path = str(w.feature.file(PAGE))
+    if not _lay_down(w, PAGE, in_html(value, minute)):
+        raise InvalidInput(f"{path} is not a report of Ralphy's", hint="ralphy report --html > FILE")
+    call.output.data(path, {})
+    return open_in_browser(call, path)
 
 
 def report_now(w: Workspace, location: FeatureLocation | None) -> Report:
@@ -118,7 +119,7 @@ def leave_report(w: Workspace) -> None:
     """Write both forms into the feature's folder."""
     value = report_now(w, None)
     for name, text in ((MARKDOWN, in_markdown(value, minute)), (PAGE, in_html(value, minute))):
-        _lay_down(w, name, redacted(text))
+        _lay_down(w, name, text)
 
 
 def _lay_down(w: Workspace, name: str, text: str) -> bool:
@@ -134,15 +135,8 @@ def _lay_down(w: Workspace, name: str, text: str) -> bool:
         return False
     if f"/{name}".encode() not in (read_regular(w.feature.file(".gitignore")) or b"").splitlines():
         exclude(w.repository, inside)
-    replace_file(path, f"{_SEAL}{text}".encode("utf-8", "replace"), durable=False)
+    replace_file(path, f"{_SEAL}{redacted(text)}".encode("utf-8", "replace"), durable=False)
     return True
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidInput(f"the report cannot be written: {error.strerror}", where=str(path)) from error
 
 
 def open_in_browser(call: Invocation, target: str) -> int:

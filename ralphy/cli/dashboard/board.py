@@ -71,13 +71,13 @@ class WatchedFeature:
 
 def board_of(call: Invocation, feature: str | None) -> Board:
     """All features, and the details of the named one, or of the one that needs a person first."""
-    values = [_standing(call, location.feature.name) for location in call.features()]
+    values = [standing_or_error(call, location.feature.name) for location in call.features()]
     inbox = [_inbox_row(value) for value in values]
     inbox.sort(key=lambda row: list(SECTIONS).index(row["section"]))
     name = feature or (inbox[0]["feature"] if inbox else "")
     known = next((value for value in values if value["feature"] == name), None)
     if known is None and feature:
-        known = _standing(call, feature)
+        known = standing_or_error(call, feature)
     board: Board = {"schema": "ralphy/dashboard@1", "ok": True, "at": time.time(), "features": inbox,
                     "feature": known["feature"] if known else "", "status": known or {}}  # fmt: skip
     if known and "error" not in known:
@@ -93,14 +93,6 @@ def cleared(board: Board) -> Board:
     data = json.dumps(board, ensure_ascii=False).encode("utf-8", "replace")
     clean_board: Board = json.loads(without_secrets(data))
     return clean_board
-
-
-def _standing(call: Invocation, name: str) -> dict[str, Any]:
-    """Where a feature stands, without what differs at each look."""
-    value = standing_or_error(call, name)
-    if ahead := value.get("forecast"):
-        value = {**value, "forecast": {part: ahead[part] for part in ("stories_left", "seconds", "cost_usd")}}
-    return value
 
 
 def _inbox_row(value: Mapping[str, Any]) -> dict[str, Any]:

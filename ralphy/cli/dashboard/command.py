@@ -16,21 +16,20 @@ from ralphy.errors import EnvironmentProblem, ExitCode
 
 @click.command("dashboard")
 @feature_argument
-@click.option("--web", is_flag=True, help="With --json: print the page's address, and serve it.")
 @click.option("--port", type=WholeNumber(0, 65535), default=0, metavar="N", help="The port; default: a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="HOST[:PORT]",
               help="A name by which your own tunnel reaches the page; can be repeated.")  # fmt: skip
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @with_options
 def dashboard(
-    call: Invocation, feature: str | None, web: bool, port: int, hosts: Sequence[str], opens: bool
+    call: Invocation, feature: str | None, port: int, hosts: Sequence[str], opens: bool
 ) -> int:  # fmt: skip
     """You can approve, reject, answer and stop from there. Serves the page on 127.0.0.1 and prints its address, until
     Ctrl-C. It needs the extra web. --json prints what the page shows, once.
     """
     call.repository()  # or there is none to show
     name = call.feature(feature).name if feature else ""
-    if call.output.as_json and not web:
+    if call.output.as_json:
         call.output.data("", WatchedFeature(call, name).board())
         return ExitCode.DONE
     for module in ("starlette", "uvicorn"):
@@ -48,7 +47,7 @@ def _serve(call: Invocation, name: str, port: int, hosts: Sequence[str], *, open
         address = f"{page.address}#{name}" if name else page.address
 
         with suppress(KeyboardInterrupt):
-            call.output.answer("dashboard", address, address=address)
+            call.output.verbatim(f"{address}\n")
             call.output.note("Whoever has this address can approve; Ctrl-C ends it.")
             if opens:
                 open_in_browser(call, address)

@@ -35,11 +35,6 @@ def answer(w: Workspace, question: str, words: str) -> bool:
     return True
 
 
-def open_keys(w: Workspace) -> list[str]:
-    """The stories and steps with an open question in QUESTIONS.md."""
-    return [questions.key_of(one) for one in asked_in_questions(w)]
-
-
 def asked_in_questions(w: Workspace) -> tuple[Answer, ...]:
     """The questions in QUESTIONS.md that have no answer yet."""
     return questions.open_questions(_text(w, QUESTIONS))
@@ -47,7 +42,8 @@ def asked_in_questions(w: Workspace) -> tuple[Answer, ...]:
 
 def answer_in_questions(w: Workspace, words: Mapping[str, str]) -> list[str]:
     """Write each answer below the open question of its story or step; gives those that were answered."""
-    text, keys = _text(w, QUESTIONS), [key for key in open_keys(w) if key in words]
+    text = _text(w, QUESTIONS)
+    keys = [key for one in questions.open_questions(text) if (key := questions.key_of(one)) in words]
     for key in keys:
         text = questions.answered(text, key, words[key])
     if keys:

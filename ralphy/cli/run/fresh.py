@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from ralphy.cli.options import Invocation
 from ralphy.engine.housekeeping import without_lanes
 from ralphy.engine.person.from_nothing import is_begun, next_ref, require_possible, start_from_nothing, what_goes
 from ralphy.errors import InvalidInput
 from ralphy.text.first_few import first_few
-from ralphy.text.tone import STRONG
 
 
 def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
@@ -26,7 +27,7 @@ def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
         call.output.note(f"{name} starts from nothing: only PRD.md stays, and the stories are planned again")
         call.output.note(f"  kept in {ref}: {done} of {len(s.prd.stories)} stories completed; "
                          f"{first_few(what_goes(w), 9)}")  # fmt: skip
-        if not yes and not _is_yes(call, f"Start {name} from nothing? [y/N] "):
+        if not yes and not click.confirm(f"Start {name} from nothing?", err=True):
             call.output.note(f"Nothing has changed. To try failed stories again: ralphy reset {name}")
             return False
         ref, branch = start_from_nothing(w, s), w.feature_branch
@@ -34,8 +35,3 @@ def start_fresh(call: Invocation, feature: str | None, *, yes: bool) -> bool:
         call.output.say(f"{name} starts from nothing; to bring back what was: git branch -f {branch} {ref}")
     call.look_again()
     return True
-
-
-def _is_yes(call: Invocation, question: str) -> bool:
-    call.output.note(question, STRONG)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -15,6 +15,7 @@ from ralphy.cli.run import clarifying
 from ralphy.cli.status.moments import minute
 from ralphy.config.load import load
 from ralphy.config.values import Config
+from ralphy.documents.questions import key_of
 from ralphy.documents.report_text import in_markdown
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import ExitCode
@@ -93,7 +94,8 @@ def _answer(w: Workspace, answers: dict[str, str], used: set[str]) -> bool:
         return "" if key in used else answers.get(key) or answers.get(_ANY, "")
 
     clarified = [one.id for one in clarifying.open_questions(w) if clarifying.answer(w, one.id, prepared_for(one.id))]
-    wanted = {key: words for key in clarifying.open_keys(w) if (words := prepared_for(key))}
+    open_keys = map(key_of, clarifying.asked_in_questions(w))
+    wanted = {key: words for key in open_keys if (words := prepared_for(key))}
     answered = [*clarified, *clarifying.answer_in_questions(w, wanted)]
     for key in answered:
         w.say(f"answered the question of {key}, as ci.answers says: {prepared_for(key)}")

@@ -11,12 +11,11 @@ import click
 from ralphy.cli.options import Invocation, feature_argument, with_options
 from ralphy.documents.prd_reader import MOST_SHOWN, prd_problems
 from ralphy.documents.prd_rules import rendered
-from ralphy.errors import Conflict, EnvironmentProblem, InvalidInput, NotFound
+from ralphy.errors import Conflict, InvalidInput, NotFound
 from ralphy.exchange.formats import FORMATS, read
 from ralphy.exchange.issues import plan_of
 from ralphy.exchange.plan import ImportPlan
 from ralphy.exchange.structured import prd_of
-from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_input
 from ralphy.files.tree_walk import walk
 from ralphy.forge.issues import IssueSource, read_issues, source_of
@@ -91,21 +90,16 @@ def _require_valid(plan: ImportPlan, source: str) -> None:
 
 @click.command("export")
 @feature_argument
-@click.option("--output", "-o", type=click.Path(), metavar="FILE", help="Write to this file.")
 @with_options
-def export(call: Invocation, feature: str | None, output: str | None) -> int:
-    """To stdout, or to --output."""
+def export(call: Invocation, feature: str | None) -> int:
+    """To stdout."""
     with call.seen(feature) as (_, s):
         prd, name = s.prd, s.feature
     if not prd.stories:
         raise NotFound(f"{name} has no stories yet", hint=f"ralphy why {name}")
     more = {key: prd.raw[key] for key in ("description", "branchName") if isinstance(prd.raw.get(key), str)}
     text = prd_of(ImportPlan(str(prd.raw.get("project") or name), [dict(s.raw) for s in prd.stories], more=more))
-    files = {"prd.json": text}
-    if output is None:
-        return call.output.exact_answer("export", text, feature=name, files=files, written=[])
-    written = _write(call.directory / output, text)
-    return call.output.answer("export", f"wrote {written}", feature=name, files=files, written=[written])
+    return call.output.exact_answer("export", text, feature=name, files={"prd.json": text})
 
 
 def _files(path: Path) -> dict[str, str]:
@@ -122,15 +116,3 @@ def _files(path: Path) -> dict[str, str]:
         problem = "has no Markdown files" if path.is_dir() else "does not exist"
         raise NotFound(problem, where=str(path), hint="name a file, or a folder with Markdown files")
     return texts
-
-
-def _write(path: Path, text: str) -> str:
-    """Write a new file and give its path; never overwrites one."""
-    if path.exists():
-        raise Conflict("already exists", where=str(path), hint="name another --output, or remove it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise EnvironmentProblem(f"cannot be written: {error.strerror}", where=str(path)) from error
-    return str(path)
