@@ -14,7 +14,7 @@ from ralphy.cli.commands import COMMANDS, OTHER_WORDS, help_text
 from ralphy.cli.examples import same_as, with_examples
 from ralphy.cli.group import Group
 from ralphy.cli.output import Output
-from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
+from ralphy.errors import ExitCode, InvalidInput, NotFound
 from ralphy.text.nearest import nearest
 
 
@@ -63,22 +63,19 @@ def main(argv: list[str] | None = None) -> int:
         return end.exit_code
     except click.ClickException as error:
         return output.error(misused(error))
-    except RalphyError as error:
-        return output.error(error)
     except OSError as error:
         if _is_folder_gone():
             return output.error(NotFound("the current folder no longer exists", hint="change to an existing folder"))
         from ralphy.files.disk_space import as_problem
 
-        problem = as_problem(error)
-        return output.error(problem) if problem else output.unexpected(error)
+        return output.error(as_problem(error) or error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except SystemExit:  # click ends so when the reader of stdout is gone (| head): no error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
-    except Exception as error:  # a defect of Ralphy's own is reported with what a bug report needs
-        return output.unexpected(error)
+    except Exception as error:  # Ralphy's own, or a defect, which is reported with what a bug report needs
+        return output.error(error)
     return code if isinstance(code, int) else ExitCode.DONE
 
 

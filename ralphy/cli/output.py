@@ -147,30 +147,23 @@ class Output:
             stream.write(f"{label}{harmless(text)}\n")
             stream.flush()
 
-    def error(self, error: RalphyError) -> int:
-        """Print what is wrong, where, and what to do; gives the exit code."""
+    def error(self, error: Exception) -> int:
+        """Print what is wrong, where, and what to do; of a defect of Ralphy's own the traceback with -v.
+
+        Gives the exit code.
+        """
+        body, is_defect = error_body(error), not isinstance(error, RalphyError)
         if self.as_json:
-            self._json_error(error)
+            self.event({"schema": "ralphy/error@1", "ok": False, "error": body})
         else:
-            hint = f"\n  hint: {error.hint}" if error.hint else ""
-            self._tell(f"{error}{hint}", label="ralphy: ", label_tone=BAD)
-        if is_github(os.environ):
+            hint = f"\n  hint: {body['hint']}" if body["hint"] else ""
+            what = f"unexpected: {body['message']}" if is_defect else body["message"]
+            self._tell(f"{what}{hint}", label="ralphy: ", label_tone=BAD)
+        if isinstance(error, RalphyError) and is_github(os.environ):
             put(sys.stderr, f"{annotation('error', harmless(error.what), harmless(error.where), 'ralphy')}\n")
-        return error.exit_code
-
-    def unexpected(self, error: Exception) -> int:
-        """A defect of Ralphy's own; the traceback only with -v."""
-        if self.as_json:
-            self._json_error(error)
-            return ExitCode.UNEXPECTED
-        body = error_body(error)
-        sys.stderr.write(f"ralphy: unexpected: {harmless(body['message'])}\n  hint: {body['hint']}\n")
-        if self.verbose or os.environ.get("RALPHY_LOG") == "debug":
-            sys.stderr.write(traceback.format_exc())
-        return ExitCode.UNEXPECTED
-
-    def _json_error(self, error: Exception) -> None:
-        self.event({"schema": "ralphy/error@1", "ok": False, "error": error_body(error)})
+        if is_defect and not self.as_json and (self.verbose or os.environ.get("RALPHY_LOG") == "debug"):
+            put(sys.stderr, traceback.format_exc())
+        return int(body["code"])
 
 
 def error_body(error: Exception) -> dict[str, Any]:
