@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -55,16 +55,26 @@ class Amount(click.FloatRange):
 
 @dataclass(slots=True)
 class Invocation:
-    """What the command line asks for, and where the answer goes."""
+    """One call of the command line: the folder that it is about, where its answer goes, and `flags`: the settings that
+    its options override.
+
+    A command finds the repository, its settings and its features here; each is looked up once. `override` and
+    `look_again` alone change it.
+    """
 
     directory: Path
     output: Output
-    flags: dict[str, object] = field(default_factory=dict)
-    _known: dict[tuple[str, ...], tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
+    flags: Mapping[str, object] = field(default_factory=dict)
+    _known: dict[str, tuple[Config, tuple[Check, ...]]] = field(default_factory=dict)
     _repository: Repository | None = None
     _features: list[FeatureLocation] | None = None
     _warnings: set[str] = field(default_factory=set)
     _settings_branch: str | None = None
+
+    def override(self, flags: Mapping[str, object]) -> None:
+        """Override these settings, too."""
+        self.flags = {**self.flags, **flags}
+        self._known.clear()
 
     def repository(self) -> Repository:
         """The repository that holds the directory; looked for once."""
@@ -240,7 +250,7 @@ class Invocation:
 
     def _effective(self, feature: Feature) -> tuple[Config, tuple[Check, ...]]:
         """Configuration and checks; computed once for all features without a configuration of their own."""
-        own = (feature.name if (feature.private / "config.yaml").exists() else "", *map(str, self.flags.items()))
+        own = feature.name if (feature.private / "config.yaml").exists() else ""
         if own not in self._known:
             config = self.settings(feature).config
             self._known[own] = (config, checks_of(self.repository(), config))

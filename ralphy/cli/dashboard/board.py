@@ -38,7 +38,7 @@ _INBOX = ("feature", "phase", "tasks_completed", "tasks_total", "next", "waiting
 
 def again(call: Invocation) -> Invocation:
     """The same call with nothing remembered, which prints nothing."""
-    return Invocation(call.directory, Output(quiet=True), dict(call.flags))
+    return Invocation(call.directory, Output(quiet=True), call.flags)
 
 
 class WatchedFeature:

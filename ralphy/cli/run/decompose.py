@@ -44,7 +44,7 @@ def decompose(
     repository = call.repository()
     text = _read(call.directory / prd)
     if granularity:
-        call.flags["stories.granularity"] = granularity
+        call.override({"stories.granularity": granularity})
     config = call.settings().config
     if config.verify.prd == "reject":
         require_ready(text, prd)

@@ -195,7 +195,7 @@ def _flags(limits: dict[str, Any]) -> dict[str, object]:
 
 def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[str, Any], *, asks: bool) -> int:
     """Run a feature, or all, to a rest; `limits` are the options of `run_options`. Gives the exit code."""
-    call.flags.update(_flags(limits))
+    call.override(_flags(limits))
     deadline = use_profile(call, asked_for=bool(limits.get("ci")), now=time.time())
     asks = asks and deadline is None and not is_ci(os.environ)
     session = Session(until=deadline, last_step=last_step, accepts_red=bool(limits.get("accept_red")),
@@ -278,7 +278,7 @@ def clock_time(text: str | None, now: float) -> float | None:
 @limit_options
 @with_options
 def watch(call: Invocation, **limits: Any) -> int:
-    call.flags.update(_flags(limits))
+    call.override(_flags(limits))
     deadline = use_profile(call, asked_for=limits["ci"], now=time.time())
     repository = call.repository()
     features_dir = call.settings().config.project.features_dir

@@ -38,7 +38,7 @@ def use_profile(call: Invocation, *, asked_for: bool, now: float) -> float | Non
     if not asked_for and not (is_set and is_ci(os.environ)):
         return None
     profile = settings.config.ci
-    call.flags = {**flags_of(settings.config), **call.flags}
+    call.override({**flags_of(settings.config), **call.flags})
     _commit_as(profile.author)
     call.look_again()  # Git's environment has changed
     return now + profile.max_total_time

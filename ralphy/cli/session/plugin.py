@@ -64,7 +64,7 @@ def start(
                            hint=" ".join(["ralphy start", *([feature] if feature else []), "--mode hook"]))  # fmt: skip
     feature = os.path.relpath((call.directory / prd).parent, call.directory) if prd else feature
     limits = {"limits.max_iterations": max_iterations, "limits.max_attempts": max_attempts}
-    call.flags.update({name: value for name, value in limits.items() if value is not None})
+    call.override({name: value for name, value in limits.items() if value is not None})
     first_task = begin(call, feature, mode or "", story_id, SessionLoop("", session, is_one=one))
     message = f"mode: {first_task['mode']} ({first_task['why']})\n\n{first_task['prompt']}"
     return call.output.answer("plugin-start", message, **first_task)
