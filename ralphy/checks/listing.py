@@ -86,6 +86,8 @@ def parse_junit(data: bytes) -> Listing | None:
     reasons: dict[str, str] = {}
     for case in root.iter("testcase"):
         name, outcome = _name(case.attrib), _outcome(case)
+        if not name:  # a test in which the session was ended (`pytest.exit`): it did not pass
+            continue
         if _RANK[outcome] >= _RANK.get(tests.get(name, ""), -1):
             tests[name] = outcome
         skipped = case.find("skipped")

@@ -105,6 +105,13 @@ def test_of_a_test_that_a_report_has_twice_the_failure_counts() -> None:
     assert found is not None and found.tests == {"t.py::test_a": "failed"}
 
 
+def test_a_case_without_a_name_is_no_test_that_passed() -> None:
+    """pytest reports the test in which its session was ended without a name."""
+    rows = b'<testcase name="test_a" file="t.py"/><testcase time="0.000"/>'
+    found = parse_junit(b"<testsuites><testsuite>" + rows + b"</testsuite></testsuites>")
+    assert found is not None and found.tests == {"t.py::test_a": "passed"}
+
+
 def test_a_module_and_a_class_stand_for_their_tests() -> None:
     several = ["t/test_a.py::TestA::setUpClass", "t/test_a.py::setUpModule", "t/test_a.py::t.test_a", "t/a.py::a"]
     assert [test for test in several if not Key.of(test).is_for_several] == []
