@@ -20,7 +20,6 @@ from ralphy.documents.feature_folder import IGNORE_TEXT
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.checkout_sync import (
     Moved,
-    catch_up,
     expect,
     follow,
     moved_by_person,
@@ -167,11 +166,8 @@ def commit_documents(
     if s.tree.is_on_branch:
         about = f"{w.feature.name}/{story}" if story else w.feature.name
         return land(w, chore(w, f"{event} {about}", subject, s.tree.head, changed, end=end))
-    ensure_folder_files(w)
-    written = {name: data for name, data in changed.items() if data is not None}
-    note_ours(w, ids_of(w, written))
-    for name, data in written.items():
-        if name != "prd.json":
+    for name, data in changed.items():
+        if name != "prd.json" and data is not None:
             replace_file(w.feature.file(name), data)
     w.milestone("artifact_written")
     if prd:
@@ -192,11 +188,9 @@ def ensure_folder_files(w: Workspace) -> None:
         ".gitattributes": "progress.txt merge=union\n",
         "progress.txt": _NEW_LOG.format(w.iso_now),
     }
-    files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
-    if files:
-        note_ours(w, ids_of(w, files))
-    for name, data in files.items():
-        replace_file(w.feature.file(name), data, durable=False)
+    for name, text in texts.items():
+        if not w.feature.file(name).exists():
+            replace_file(w.feature.file(name), text.encode(), durable=False)
 
 
 def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, str]:
@@ -308,7 +302,6 @@ def complete_intent(w: Workspace) -> bool:
     note_ours(w, intent.get("adopted", {}))
     lay_out(w, head)
     record_branch_tip(w, head)
-    catch_up(w)
     end = intent["end"]
     story = w.history.begun(end.get("run")).get("story")
     finish_intent(w, end)
