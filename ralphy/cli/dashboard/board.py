@@ -21,9 +21,9 @@ from ralphy.cli.run.live import evidence_of
 from ralphy.cli.status.inbox import SECTIONS, command_of, section_of
 from ralphy.cli.status.look import standing_or_error
 from ralphy.cli.status.moments import minute
-from ralphy.cli.stories.gates import documents_at, gate_digest
 from ralphy.documents.questions import key_of
 from ralphy.documents.report_text import tables_of
+from ralphy.engine.person.at_gate import documents_to_read, gate_digest
 from ralphy.engine.view.status import decided
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
@@ -130,7 +130,7 @@ def gate_of(w: Workspace, s: Snapshot) -> dict[str, Any] | None:
     if not gate:
         return None
     step = step_of(gate)
-    return {"gate": gate, "document": step.document, "documents": documents_at(w, gate),
+    return {"gate": gate, "document": step.document, "documents": documents_to_read(w, gate),
             "has_changes": CODE in step.inputs, "seen": gate_digest(w, s, gate),
             "notes": [note for note in step.notes(s) if note]}  # fmt: skip
 

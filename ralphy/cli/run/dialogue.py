@@ -15,9 +15,9 @@ from dataclasses import replace
 from ralphy.cli.output import Output, harmless
 from ralphy.cli.run import clarifying
 from ralphy.cli.run.live import Live
-from ralphy.cli.stories.gates import documents_at
 from ralphy.engine.feature import documents
 from ralphy.engine.feature.branch_tip import work_tip
+from ralphy.engine.person.at_gate import documents_to_read
 from ralphy.engine.person.story_changes import change_stories
 from ralphy.engine.view.observe import observe
 from ralphy.engine.workspace.workspace import Workspace
@@ -215,7 +215,7 @@ def _to_read(w: Workspace, gate: str) -> Iterator[tuple[str, str]]:
     """The documents at the gate, and the stories or the size of the changes."""
     step = step_of(gate)
     yield f"\n{w.feature.name}: {step.document} waits for you", WAITING
-    yield from ((f"  read   {w.feature.typed}/{name}", "") for name in documents_at(w, gate))
+    yield from ((f"  read   {w.feature.typed}/{name}", "") for name in documents_to_read(w, gate))
     if CODE in step.inputs:
         size = changes_of_the_code(w, "--shortstat").strip()
         yield (f"  code   {size}; git log {w.feature_branch}" if size else "  code   unchanged"), ""

@@ -1,4 +1,4 @@
-"""Doing a step again, and starting over. Nothing is deleted; stories are done again by `story_changes`."""
+"""Doing a step again, starting over, closing the circuit breaker. Nothing is deleted; stories: `story_changes`."""
 
 from __future__ import annotations
 
@@ -87,6 +87,13 @@ def start_over(w: Workspace, s: Snapshot) -> Snapshot:
     set_aside(w, w.feature.file("prd.json"))
     left = [story.raw for story in s.prd.stories if story.id not in s.lost.stories]
     return replace(s, prd=s.prd.with_stories(left))
+
+
+def close_breaker(w: Workspace) -> tuple[str, str]:
+    """Close the circuit breaker, so that agents may run again; gives what its state was, and what it is now."""
+    before = w.history.breaker.state_at(w.clock()).value
+    w.record("reset_circuit")
+    return before, w.history.breaker.state_at(w.clock()).value
 
 
 def _without_approvals(approvals: Sequence[Document], gate: str) -> list[Document]:
