@@ -51,7 +51,7 @@ def test_a_change_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) ->
 def test_the_corpus_has_six_runners_and_is_as_large_as_the_page_says() -> None:
     every = [change for project in projects() for change in changes(project.runner)]
     sizes = Counter((change.new, change.honest) for change in every)
-    assert sizes == {(False, False): 171, (False, True): 110, (True, False): 38, (True, True): 11}
+    assert sizes == {(False, False): 171, (False, True): 110, (True, False): 39, (True, True): 12}
     assert {project.runner for project in projects()} == {path.name for path in CHANGES.iterdir()}
     assert {change.expected for change in every} == {REJECTED, FLAGGED, LANDED}
     assert [change.name for change in every if change.honest and change.expected == REJECTED] == [

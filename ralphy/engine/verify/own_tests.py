@@ -138,8 +138,7 @@ def _red_first(c: Case) -> RedFirst:
     base = c.w.objects.graft(c.green, tests.files)
     if c.story.kind == "refactor":
         own = _compared(c, tests, NewNames(base, base))
-        known = {test for listing in (c.before or {}).values() for test in listing.tests}
-        return replace(own, tests=tuple(test for test in own.tests if test not in known), checks=())
+        return replace(own, tests=tuple(test for test in own.tests if test not in _known(c)), checks=())
     names = with_new_names(c, base, says=True)
     own = _compared(c, tests, names)
     if own.is_proof or own.hidden or not own.blind:
@@ -152,7 +151,9 @@ def _compared(c: Case, tests: StoryTests, names: NewNames) -> RedFirst:
     """The tests with the story's code, compared with the code of before and new names that do nothing."""
     now = merged(list(listed(c.checks).values())).tests
     mended = sorted(test for test in c.known_red if now.get(test) == PASSED)
-    if all(map(is_manifest, tests.files)):
+    known = _known(c)
+    has_new = bool(known and now.keys() - known)  # a doc test stands in no file of tests
+    if all(map(is_manifest, tests.files)) and not has_new:
         return RedFirst(tests=tuple(mended))
     compared = [_compared_check(c, tests, names, check, result) for check, result in c.testing]
     return RedFirst(
@@ -162,6 +163,11 @@ def _compared(c: Case, tests: StoryTests, names: NewNames) -> RedFirst:
         () if names.hides_old else names.functions,
         tuple(dict.fromkeys(why for one in compared for why in one.hidden)),
     )
+
+
+def _known(c: Case) -> Set[str]:
+    """The tests that ran before the story."""
+    return {test for listing in (c.before or {}).values() for test in listing.tests}
 
 
 def _compared_check(c: Case, tests: StoryTests, names: NewNames, check: Check, result: CheckResult) -> RedFirst:
