@@ -190,6 +190,16 @@ def test_a_check_that_names_no_tests_is_asked_as_a_whole(tmp_path: Path) -> None
     assert unproved(judged) == []
 
 
+def test_a_blind_test_goes_back_also_where_the_check_runs_tests_without_naming_them(tmp_path: Path) -> None:
+    quiet = "import os\nimport unittest\n\nrun = unittest.TextTestRunner(stream=open(os.devnull, 'w')).run\n"
+    script = f"{quiet}raise SystemExit(not run(unittest.defaultTestLoader.discover('tests')).wasSuccessful())\n"
+    base = {"calc.py": CALC, "run_test.py": script, TEST_FILE: UNITTESTS}
+    repository = Repository(tmp_path, f"{sys.executable} run_test.py", base, unproved="reject")
+
+    assert repository.judge({**MUL, NEW: GOOD}).failure == ""
+    assert "test passes although mul() does nothing" in repository.judge({**MUL, NEW: BLIND}).failure
+
+
 def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Path) -> None:
     project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 2}, verify={"unproved": "reject"})
     project.play(stories={"US-001": [{"write": {**MUL, NEW: BLIND}}, {"write": {NEW: GOOD}}]})
