@@ -322,7 +322,8 @@ class InWork:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What belongs to this invocation alone. `began` and `until` are epoch seconds; `last_step` ends the run after it.
+    """What belongs to this call of Ralphy alone; no session of Claude Code is meant. `began` and `until` are epoch
+    seconds; `last_step` ends the run after it.
 
     `only` are the stories that it is for (ids and ranges), () for all. `over` are those that had ended (with how)
     when a person last said to go on; None where nobody is asked after each story. `refused` is why a push failed,
