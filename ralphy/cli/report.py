@@ -72,7 +72,7 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool) ->
 def _open(call: Invocation, w: Workspace, value: Report) -> int:
     path = str(w.feature.file(PAGE))
     if not _lay_down(w, PAGE, in_html(value, minute)):
-        raise InvalidInput(f"{path} is not a report of Ralphy's", hint="ralphy report --html > FILE")
+        raise InvalidInput(f"{path} is not a report of Ralphy's", hint="print it: ralphy report --html")
     call.output.data(path, {})
     return open_in_browser(call, path)
 
