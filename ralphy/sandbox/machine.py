@@ -106,10 +106,12 @@ class Machine:
         """Path -> mount, outer paths before inner ones. Makes missing folders of Ralphy's own, and mount points."""
         wanted, hidden = _machine(), self._hidden()
         wanted |= {home: Mount(home) for home in self._homes if not shows(wanted, home)}
-        wanted |= self._caches() | hidden
+        caches = self._caches()
+        wanted |= caches | hidden
         if self.agent:
             wanted |= _agent_folder(self.agent)
-        wanted |= {at: Mount(at) for at in _real(outside_of(self.writable, (*self._of_tmp(), *self.readable)))}
+        of_tmp = (at for at in self._of_tmp() if at.resolve() not in caches)
+        wanted |= {at: Mount(at) for at in _real(outside_of(self.writable, (*of_tmp, *self.readable)))}
         wanted |= {at: Mount(at, is_writable=True) for at in _real(outside_of(self.writable, self.writable))}
         mounts = dict[Path, Mount]()
         for at, mount in sorted(wanted.items(), key=lambda one: len(one[0].parts)):

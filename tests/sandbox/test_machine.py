@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from ralphy.sandbox.machine import Machine, Mount
 from tests.sandbox.inside import CLOSED_ERRORS, Box, Boxes, as_root, on_known_machine
 
 KEYCTL = {"x86_64": (248, 250), "aarch64": (217, 219)}.get(os.uname().machine, (0, 0))
@@ -194,3 +196,11 @@ def test_where_folders_pass_their_group_on_their_copies_may_carry_the_bit(boxes:
     boxes.repo.chmod(0o2755)
     found = boxes("open").tries(group="os.mkdir('a') or os.chmod('a', 0o2755)", user="os.chmod('a', 0o4755)")
     assert found == {"group": None, "user": "EPERM"}
+
+
+def test_a_cache_that_a_variable_moves_below_tmp_is_ralphys_own(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    with TemporaryDirectory(dir="/tmp") as moved:
+        mounts = Machine({"HOME": str(home), "XDG_CACHE_HOME": moved}, tmp_path / "caches").mounts()
+        assert mounts[Path(moved)] == Mount(tmp_path / "caches" / ".cache", is_writable=True)
