@@ -41,15 +41,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("records", "Verify that the journal is unaltered."),
     "gc": ("upkeep", "Delete old attempts and runs, and pack the repository."),
     "lanes": ("upkeep", "List or delete the working trees of agents and checks."),
-    "attempts": ("records", "List, compare or restore failed attempts."),
-    "story": ("stories.story", "List the stories; add, start, complete, fail or reset one."),
+    "attempts": ("records", "List, diff or restore failed attempts."),
+    "story": ("stories.story", "List the stories; add, start, fail or reset one, or mark it done."),
     "tasks": ("stories.story", "The same as story."),
     "help": ("about", "Show help for Ralphy or a command."),
     "version": ("about", "Show the version."),
     "completion": ("about", "Print the completion script for a shell."),
 }
 
-# What people type who know another tool -> what to type here.
+# What people type who know another tool, or ask about -> what to type here.
 OTHER_WORDS = {
     "answer": "write it after `Answer:` in QUESTIONS.md, then: ralphy loop",
     "run": "ralphy start FEATURE, or ralphy loop",
@@ -67,6 +67,13 @@ OTHER_WORDS = {
     "clean": "ralphy gc",
     "settings": "ralphy config show",
     "man": "ralphy help",
+    "gate": "ralphy approve, or ralphy reject",
+    "marker": "touch APPROVED, REJECTED or STOP in the feature's folder",
+    "feature": "ralphy status --all",
+    "check": "ralphy detect shows the checks, ralphy doctor runs them",
+    "cost": "ralphy stats",
+    "journal": "ralphy audit",
+    "exit-code": "ralphy --help",
 }
 
 _HELP = """\
@@ -85,9 +92,10 @@ Options:
 Commands:
 {commands}
 
-Exit codes: 0 done, 2 not found, 3 invalid input, 4 conflict, 5 environment,
-10 waiting for a person, 11 failed or blocked stories, 12 circuit breaker
-open, 13 budget reached, 14 provider's limit, 130 interrupted."""
+Exit codes: 0 done, 1 defect of Ralphy's own, 2 not found, 3 invalid input,
+4 conflict, 5 environment, 10 waiting for a person, 11 failed or blocked
+stories, 12 circuit breaker open, 13 budget reached, 14 provider's limit,
+130 interrupted, 143 terminated."""
 
 
 def help_text() -> str:

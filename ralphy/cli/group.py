@@ -48,6 +48,14 @@ class Group(click.Group):
             rest = [self.otherwise, *rest]
         return super().parse_args(ctx, [rest[0], *options, *rest[1:]])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:  # click does not say of each whose usage it is
+            if error.ctx is None and (command := self.get_command(ctx, ctx.invoked_subcommand or "")):
+                error.ctx = click.Context(command, ctx, ctx.invoked_subcommand)
+            raise
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -62,7 +70,8 @@ class Group(click.Group):
     def hint_for(self, ctx: click.Context, word: str) -> str:
         """What to type in place of a word that is no command."""
         commands = self.list_commands(ctx)
-        near = nearest(word, [*commands, *self.other_words])
+        near = nearest(word, [*commands, *self.also, *self.other_words])
+        near = self.also.get(near, near)
         if near in self.other_words:
             return self.other_words[near]
         if near:

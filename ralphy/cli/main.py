@@ -82,8 +82,10 @@ def main(argv: list[str] | None = None) -> int:
 def misused(error: click.ClickException) -> InvalidInput:
     """Wrong usage as an error of Ralphy's own: invalid input (3), whatever click would return, and what to type."""
     if isinstance(error, click.MissingParameter) and error.param and isinstance(error.param.type, click.Choice):
-        name = error.param.opts[0] if isinstance(error.param, click.Option) else error.param.human_readable_name
-        return InvalidInput(f"{name} is missing", hint=f"one of {', '.join(error.param.type.choices)}")
+        is_option = isinstance(error.param, click.Option)
+        name = error.param.opts[0] if is_option else error.param.human_readable_name
+        typed = [error.ctx.command_path if error.ctx else "ralphy", *([name] if is_option else [])]
+        return InvalidInput(f"{name} is missing", hint=f"{' '.join(typed)} {'|'.join(error.param.type.choices)}")
     context = getattr(error, "ctx", None)
     # the bare word has an empty name below it
     hint = f"{context.command_path.rstrip() if context else 'ralphy'} --help"

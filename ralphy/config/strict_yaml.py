@@ -112,7 +112,7 @@ def _parse_error(error: yaml.YAMLError, text: str, where: str) -> InvalidInput:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
     index = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0) or 0)
     lines = text.split("\n")
-    hint = "check the indentation, the colons and the quotes"
+    hint = "check the indentation, the colons, the quotes and the brackets; a text with [ ] { } or , needs quotes"
     if index < len(lines) and "\t" in lines[index]:
         hint = "YAML indentation needs spaces: replace the tab"
     return InvalidInput(f"is not YAML: {problem}", where=f"{where}:{index + 1}", hint=hint)

@@ -229,6 +229,7 @@ def test_variables_that_are_no_settings_are_ignored_and_a_misspelt_one_is_told(t
         ("? [a]\n: b\n", ":1", "list or a mapping as a key", ""),
         ("limits:\n\tmax_attempts: 3\n", ":2", "is not YAML", "spaces"),
         ("setup: 'open\n", ":2", "is not YAML", ""),
+        ("checks:\n  - {name: a, run: pytest [ab]}\n", ":2", "is not YAML", "a text with [ ] { } or , needs quotes"),
         (b"setup: x\nproject: {name: \xff}\n", ":2", "is not UTF-8", ""),
         (b"setup: a\x00b\n", ":1", "is not YAML", ""),
         ("a: " + "[" * 30 + "]" * 30, ":1", "nested deeper", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from click.shell_completion import BashComplete
 from ralphy import __version__
 from ralphy.cli.main import cli, main
 from ralphy.cli.output import Output
+from ralphy.errors import EXIT_MEANINGS
 from tests.cli.conftest import Make
 from tests.engine.building import ROOT, story
 
@@ -33,9 +35,16 @@ def test_what_ralphy_says_of_itself(capfd: pytest.CaptureFixture[str]) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert main(["completion", shell]) == 0
         assert f"_RALPHY_COMPLETE={shell}_complete" in capfd.readouterr().out
-    assert main(["help", "stories"]) == 2
-    said = capfd.readouterr().err
-    assert "no command 'stories'" in said and "did you mean story?" in said
+    for word, meant in (("stories", "did you mean story?"), ("gate", "ralphy approve, or ralphy reject")):
+        assert main(["help", word]) == 2
+        said = capfd.readouterr().err
+        assert f"no command {word!r}" in said and meant in said
+
+
+def test_help_names_every_exit_code(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    codes = capfd.readouterr().out.partition("Exit codes: ")[2]
+    assert [int(number) for number in re.findall(r"\d+", codes)] == list(EXIT_MEANINGS)
 
 
 OFFERED = {

@@ -102,9 +102,10 @@ RULES: dict[str, Situation] = {
         {"marker": "STOP"},
     ),
     "a misspelt marker is set aside before it is adopted": (
-        snapshot(markers={"APROVED": Marker(0, meant="APPROVED")}, tree=tree(edited=("APROVED",)),
-                 typed_folder="login"),
-        d.SetAside, "APROVED looks like a misspelt APPROVED (`touch login/APPROVED`)", {"marker": "APROVED"},
+        snapshot(
+            markers={"APROVED": Marker(0, meant="APPROVED")}, tree=tree(edited=("APROVED",)), typed_folder="login"
+        ),
+        d.SetAside, "looks like a misspelt APPROVED (`touch login/APPROVED`)", {"marker": "APROVED"},
     ),
     # what there is to work on
     "nothing at all": (unspecified(), d.Halt, "write PRD.md first", {"exit_code": ExitCode.NOT_FOUND}),

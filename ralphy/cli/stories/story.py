@@ -43,7 +43,7 @@ from ralphy.pipeline.verification import asked_of, verified_by
 story_argument = click.argument("story_id", metavar="STORY", shell_complete=stories_begun)
 
 
-@click.group("story", cls=Group, otherwise="list", also={"create": "add"})
+@click.group("story", cls=Group, otherwise="list", also={"create": "add", "complete": "done"})
 def story() -> None:
     """STORY is an id, or feature/id."""
 
