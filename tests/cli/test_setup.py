@@ -13,9 +13,9 @@ import pytest
 
 from ralphy.errors import ExitCode
 from ralphy.resources import example
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Make
 from tests.conftest import RunGit
-from tests.engine.building import AGENT, ROOT
+from tests.engine.building import AGENT, ROOT, story, works
 
 UNITTEST = """\
 import unittest
@@ -209,6 +209,16 @@ def test_validate_names_file_line_and_field_and_goes_on_to_the_next_file(git_rep
     assert "max_attempts" in err
     value = call.json("validate")[1]
     assert [row["ok"] for row in value["files"]] == [False, False]
+
+
+def test_validate_says_how_to_get_back_a_broken_prd_json(made: Make) -> None:
+    project, call = made(story("US-001"))
+    project.play(stories={"*": [works()]})
+    project.loop()
+    (project.folder / "prd.json").write_text("{", encoding="utf-8")
+    for words in (("validate",), ("validate", "login")):
+        code, _, err = call(*words)
+        assert (words, code, "brings back the last one that was committed" in err) == (words, 3, True)
 
 
 def test_validate_takes_a_feature_a_draft_or_any_path(git_repo: Path, call: Call) -> None:

@@ -20,6 +20,9 @@ from ralphy.config.trust import record_trust
 from ralphy.documents.feature_folder import ignored, listed, misnamed
 from ralphy.documents.prd_reader import USUAL_BASES, read_prd, read_stories_draft
 from ralphy.documents.readiness import require_ready
+from ralphy.engine.feature.branch_tip import work_tip
+from ralphy.engine.feature.documents import with_way_back
+from ralphy.engine.view.observe import branch_of
 from ralphy.engine.workspace.workspace import fixed_base
 from ralphy.errors import ExitCode, InvalidInput, NotFound, RalphyError
 from ralphy.files.read import read_input
@@ -190,8 +193,18 @@ def _judged(call: Invocation, path: Path, bases: Collection[str] = ()) -> FileRe
     try:
         summary, *warnings = _READERS[kind](path, display_path, bases)
     except RalphyError as error:
-        return FileResult(display_path, kind, error=error)
+        is_of_feature = path.name == "prd.json" and call.is_feature(str(path.parent))
+        return FileResult(display_path, kind, error=_with_way_back(call, path, error) if is_of_feature else error)
     return FileResult(display_path, kind, summary, warnings=warnings)
+
+
+def _with_way_back(call: Invocation, path: Path, error: RalphyError) -> RalphyError:
+    """The error of a feature's prd.json, with how to get the last one that was committed."""
+    if isinstance(error, InvalidInput):
+        with suppress(RalphyError), call.workspace(str(path.parent)) as w:  # invalid settings are reported themselves
+            w.branch = branch_of(w)
+            return with_way_back(w, error, work_tip(w))
+    return error
 
 
 # Each gives the summary of a file, then its warnings.
