@@ -73,6 +73,8 @@ def test_what_cannot_be_decomposed_is_said_and_nothing_is_made(made: Make) -> No
     (project.repo / "IDEA.md").write_text(PRD)
     (project.repo / "empty.md").write_text("words\n")
     assert call("decompose", "none.md")[0] == ExitCode.NOT_FOUND
+    for word in ("login", project.path):
+        assert f"hint: ralphy decompose {project.folder}/PRD.md" in call("decompose", word)[2]
     code, _, err = call("decompose", "empty.md")
     assert code == ExitCode.INVALID and "empty.md:1: no title" in err
     code, _, err = call("decompose", "IDEA.md", "--name", "login")

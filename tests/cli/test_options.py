@@ -213,7 +213,7 @@ def test_no_escape_sequence_is_ever_written_where_there_is_no_terminal(made: Mak
 
 
 MEANT = {"statu": "status", "stat": "status", "aprove": "approve", "story lst": "list", "resum": "ralphy loop",
-         "xyzzy": "--help",
+         "xyzzy": "--help", "gates": "ralphy approve", "story complet": "done",
          "answer": "QUESTIONS.md", "resume": "ralphy loop"}  # fmt: skip
 
 
@@ -226,7 +226,7 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
         assert (typed, code, first) == (typed, 3, f"ralphy: there is no command {typed!r}")
         assert hint.startswith("  hint: ") and meant in hint
     assert call("prompt")[2] == (
-        "ralphy: STEP is missing\n  hint: one of clarify, spec, acceptance, story, split, qa, pr\n"
+        "ralphy: STEP is missing\n  hint: ralphy prompt show clarify|spec|acceptance|story|split|qa|pr\n"
     )
     assert "'sotry' is not one of 'clarify', 'spec'" in call("prompt", "sotry")[2]
     assert call("loop", "--max-itertions", "2")[2].endswith("hint: did you mean --max-iterations?\n")
@@ -237,6 +237,7 @@ def test_a_misspelt_command_is_answered_with_the_near_one(made: Make) -> None:
     for option, value, what in (("--max-cost", "much", "number"), ("--calls", "1.5", "whole number")):
         first, hint = call("loop", option, value)[2].splitlines()
         assert value in first and f" {what}" in first and hint == "  hint: ralphy loop --help"
+    assert call("report", "-o")[2].endswith("hint: ralphy report --help\n")
 
 
 def test_an_error_says_what_to_do(made: Make) -> None:
@@ -280,12 +281,27 @@ def test_without_a_commit_a_feature_is_refused_before_anything_is_made(made: Mak
     assert [path.name for path in call.directory.iterdir()] == [".git"]
 
 
+def test_settings_that_nobody_accepted_are_refused_before_anything_is_made(made: Make, tmp_path: Path) -> None:
+    project, call = made()
+    call.directory = tmp_path / "clone"
+    project.git("clone", "--quiet", str(project.repo), str(call.directory))
+    settings = call.directory / ".ralphy" / "config.yaml"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("safety: {level: minimal}\n", encoding="utf-8")
+    (tmp_path / "PRD.md").write_text("# Sign in\n\n## Objective\n\nPeople sign in.\n", encoding="utf-8")
+    for words in (("start", "Add CSV export"), ("decompose", str(tmp_path / "PRD.md"))):
+        code, _, err = call(*words)
+        assert (words, code, "ralphy trust" in err) == (words, 4, True)
+    assert not (call.directory / "docs/features/add-csv-export").exists()
+    assert not (call.directory / "docs/features/sign-in").exists()
+
+
 def test_a_gate_is_approved_in_one_line_and_a_marker_that_no_gate_waits_for_is_refused(made: Make) -> None:
     project, call = made(story("US-001"))
     for words, marker in ((("approve",), "APPROVED"), (("reject", "-m", "smaller"), "REJECTED")):
         code, out, err = call(*words)
         assert (code, out, (project.folder / marker).exists()) == (4, "", False)
-        assert "no gate of login is open now: " in err and "hint: ralphy why login" in err
+        assert err == "ralphy: no gate of login is open now\n  hint: ralphy why login\n"
     code, value = call.json("approve")
     assert (code, value["ok"], value["error"]["code"]) == (4, False, 4)
     assert call("why")[1].startswith("next: ")

@@ -15,6 +15,7 @@ from ralphy.cli.setup.ralph_sh import write_script
 from ralphy.documents.readiness import require_ready
 from ralphy.errors import Conflict, ExitCode, NotFound
 from ralphy.files.read import read_input, read_text
+from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.model import Story
 from ralphy.pipeline.plan import waves_of
 from ralphy.pipeline.steps.spec import SPEC
@@ -42,7 +43,7 @@ def decompose(
     without Ralphy.
     """
     repository = call.repository()
-    text = _read(call.directory / prd)
+    text = _read(call, prd)
     if granularity:
         call.override({"stories.granularity": granularity})
     config = call.settings().config
@@ -58,6 +59,7 @@ def decompose(
                                   granularity=config.stories.granularity)  # fmt: skip
     if is_new:
         call.require_nothing_begun()
+        call.require_allowed()
         made = new_feature(features, feature, "PRD.md", text)
         call.output.note(f"feature {feature}: {made.relative_to(repository.root)}")
     call.look_again()
@@ -70,10 +72,14 @@ def decompose(
     return _show(call, feature, config.stories.granularity, files)
 
 
-def _read(path: Path) -> str:
-    data = read_input(path, _MOST_BYTES)
+def _read(call: Invocation, prd: str) -> str:
+    """The text of the PRD. Raises NotFound, with the path of its PRD.md for the name or the folder of a feature."""
+    path = call.directory / prd
+    data = None if path.is_dir() else read_input(path, _MOST_BYTES)
     if data is None:
-        raise NotFound(f"there is no file {path}", hint="ralphy decompose PRD.md")
+        of_feature = f"{call.feature(prd).typed}/PRD.md" if call.is_feature(prd) else "PRD.md"
+        raise NotFound(f"{path} is a folder" if path.is_dir() else f"there is no file {path}",
+                       hint=f"ralphy decompose {of_feature}")  # fmt: skip
     return data.decode("utf-8", "replace")
 
 
@@ -99,9 +105,11 @@ def _show(call: Invocation, feature: str, granularity: str, files: Sequence[tupl
     """Print the stories with what each waits for, and how to go on."""
     with call.seen(feature) as (w, snapshot):
         at = w.feature.in_repository("SPEC.md")
+        is_gate_open = waiting_gate(snapshot, w.config) == SPEC.name
     waves = waves_of(snapshot, len(snapshot.prd.stories))
     stories_by_wave = [(number, story) for number, wave in enumerate(waves, 1) for story in wave]
-    following = [f"read {at}", f"ralphy approve {feature}", f"ralphy loop {feature}"]
+    following = [f"read {at}", f"ralphy approve {feature}"] if is_gate_open else []
+    following.append(f"ralphy loop {feature}")
     lines = [f"{number:>3}  {story.id} {story.title}{_after(story)}" for number, story in stories_by_wave]
     rows = [{"id": story.id, "title": story.title, "priority": story.priority, "wave": number,
              "depends_on": list(story.depends_on)} for number, story in stories_by_wave]  # fmt: skip

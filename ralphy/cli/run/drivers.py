@@ -173,6 +173,7 @@ def _make_feature(call: Invocation, description: str, name: str | None) -> str:
     if description in ignored(repository.root, features_dir):
         raise misnamed(repository.root / features_dir / description)
     call.require_nothing_begun()
+    call.require_allowed()
     name = name or slug(description)
     prd = new_feature(repository.root / features_dir, name, "PRD.md", prd_text(description))
     call.output.note(f"feature {name}: {prd.relative_to(repository.root)}")

@@ -12,7 +12,7 @@ from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import Conflict
 from ralphy.files.atomic import replace_file
 from ralphy.files.read import read_text
-from ralphy.pipeline.decide import decide, waiting_gate
+from ralphy.pipeline.decide import waiting_gate
 from ralphy.pipeline.model import Snapshot
 from ralphy.pipeline.steps.step import CODE
 from ralphy.pipeline.steps.table import step_of
@@ -34,8 +34,8 @@ def mark(w: Workspace, marker: str, text: str, seen: str = "") -> Marked:
     s = observe(w)
     gate = waiting_gate(s, w.config)
     if not gate:
-        now = in_progress(w) or decide(s, w.config).reason
-        raise Conflict(f"no gate of {s.feature} is open now: {now}", hint=f"ralphy why {s.feature}")
+        now = f": {working}" if (working := in_progress(w)) else ""
+        raise Conflict(f"no gate of {s.feature} is open now{now}", hint=f"ralphy why {s.feature}")
     if seen and seen != gate_digest(w, s, gate):
         raise Conflict(f"{step_of(gate).document} changed since you saw it: read it again, then decide")
     replace_file(w.feature.file(marker), _beside_pending(w, marker, text).encode(), durable=False)
