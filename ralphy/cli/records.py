@@ -271,11 +271,12 @@ def audit(call: Invocation) -> int:
             data = journal.read()
     chain = verify(data)
     if chain.broken:
-        message = f"{path}:{chain.line}: {chain.broken}; {chain.links} lines before it are intact"
+        message = f"{path}:{chain.line}: {chain.broken} (unaltered before it: {counted(chain.links, 'line')})"
     else:
-        more = f", {chain.before} from before the chain" if chain.before else ""
-        torn = f", {chain.torn} torn lines from a crash" if chain.torn else ""
-        message = f"the journal is intact: {chain.links} lines{more}{torn}, up to {chain.head[:16]}"
+        older = f"; not checked: {counted(chain.before, 'line')} of an older Ralphy" if chain.before else ""
+        torn = f"; not read: {counted(chain.torn, 'line')} that a crash cut off" if chain.torn else ""
+        checked = f"{counted(chain.links, 'line')}, the last with the digest {chain.head[:16]}"
+        message = f"the journal is unaltered: {checked}{older}{torn}"
     if not data:
         message = "the journal is empty"
     return call.output.answer(

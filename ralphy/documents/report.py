@@ -110,6 +110,11 @@ class Report:
         """Did the rehearsal agent do any of it?"""
         return any(is_marked(one.model) for one in self.costs)
 
+    @property
+    def headline(self) -> str:
+        """The state, unless it is among what waits for a person, which says it with its command."""
+        return "" if any(need.said == self.state for need in self.waits) else self.state
+
     def named(self, of: str) -> str:
         """A story with its title, or a step."""
         return f"{of} {self.titles.get(of, '')}".strip()

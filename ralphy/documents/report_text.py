@@ -73,7 +73,7 @@ def tables_of(report: Report, clock: Clock) -> list[dict[str, Any]]:
 def in_markdown(report: Report, clock: Clock) -> str:
     """The whole report."""
     needs = [line for need in report.waits for line in (f"- {_plain(need.said)}", f"  - {_plain(need.do)}")]
-    blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed", _plain(report.state)]
+    blocks = [f"# {report.feature}: {report.landed} of {report.stories} stories landed", _plain(report.headline)]
     blocks += [NOTE] if report.is_rehearsed else []
     blocks += ["## What waits for you", "\n".join(needs)] if needs else []
     for section in sections_of(report, clock):

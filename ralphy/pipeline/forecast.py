@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ralphy.pipeline.chosen import chosen
 from ralphy.pipeline.history import Pace
 from ralphy.pipeline.model import Snapshot
 from ralphy.text.counted import counted
@@ -98,9 +99,9 @@ def what_is_left(s: Snapshot) -> str:
     if not left:
         return "no story is left" if s.prd.stories else "there are no stories yet"
     names = ", ".join(left[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else "")
-    are = "stories is" if len(left) == 1 else "stories are"
+    stories = counted(len(_asked_for(s)), "story", "stories")
     estimate = forecast(s)
-    what = f"{len(left)} of {len(s.prd.stories)} {are} left ({names})"
+    what = f"{len(left)} of {stories} {'is' if len(left) == 1 else 'are'} left ({names})"
     return f"{what}, {estimate.words}" if estimate else what
 
 
@@ -137,4 +138,9 @@ def median(values: list[float]) -> float:
 
 def _left(s: Snapshot) -> list[str]:
     """Stories that a run is still to be spent on; failed and blocked ones wait for a person."""
-    return [story.id for story in s.prd.stories if story.is_open]
+    return [story.id for story in s.prd.stories if story.is_open and story.id in _asked_for(s)]
+
+
+def _asked_for(s: Snapshot) -> frozenset[str]:
+    """The stories that this session is about: all of them, unless a person named some."""
+    return chosen(s.prd, s.session.only)[0]

@@ -208,6 +208,7 @@ def test_a_rejected_feature_is_not_open(made: Make) -> None:
     assert call("loop")[0] == 11
     assert call.json("status", "login")[1]["phase"] == "REJECTED"
     assert lives(call) == {"login": "rejected"}
+    assert call("status", "--all")[1].splitlines()[0] == "Rejected"
     begin(project, "settings")
     assert call("loop")[0] == 10
     assert lives(call) == {"login": "rejected", "settings": "in_work"}

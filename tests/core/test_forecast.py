@@ -29,6 +29,9 @@ def test_the_medians_of_what_landed_are_what_is_to_come_those_of_the_feature_bef
     assert forecast(seen) is None
     assert what_is_left(seen) == "2 of 4 stories are left (US-002, US-003)"
 
+    asked_for = snapshot(*TWO_LEFT, session={"only": ("US-002",)})
+    assert what_is_left(asked_for) == "1 of 1 story is left (US-002)"
+
     lines = [landed(60.0, 0.5), landed(600.0, 0.1), landed(120.0, 0.4)]
     seen = snapshot(*TWO_LEFT, lines=lines)
     assert forecast(seen) == Forecast(2, 240.0, 0.8)

@@ -88,7 +88,7 @@ def test_the_report_says_what_waits_what_failed_what_is_doubtful_who_worked_when
 
     for said in (
         "# login: 1 of 2 stories landed",
-        "- QA_REPORT.md is ready for review\n  - ralphy approve login\n",
+        "stories landed\n\n## What waits for you\n\n- QA_REPORT.md is ready for review\n  - ralphy approve login\n",
         "- US-002 Refund failed: say what to do\n  - write after `Answer:` in docs/features/login/QUESTIONS.md, then ",
         "| US-001 Pay |  | 0123456789 | 0 |  | 0 | 1 h 23 min | $0.50 |",
         "| US-001.1 Adds up | test_total | red | green | 0123456789 |",

@@ -7,16 +7,19 @@ from typing import Any
 
 from ralphy.text.tone import BAD, FAINT, GOOD, STRONG, WAITING, Toned
 
-NEEDS_YOU, READY, WORKING, WAITS, DONE = "needs_you", "ready", "working", "waiting", "done"
+NEEDS_YOU, READY, WORKING, WAITS = "needs_you", "ready", "working", "waiting"
+DONE, REJECTED = "done", "rejected"
 SECTIONS = {NEEDS_YOU: ("Needs you", WAITING), READY: ("Ready", STRONG), WORKING: ("Working", STRONG),
-           WAITS: ("Waiting", FAINT), DONE: ("Done", GOOD)}  # fmt: skip
+           WAITS: ("Waiting", FAINT), DONE: ("Done", GOOD), REJECTED: ("Rejected", FAINT)}  # fmt: skip
 
 
 def section_of(v: Mapping[str, Any]) -> str:
     """The section of the inbox that a feature belongs to."""
     if "error" in v:
         return NEEDS_YOU
-    if v["life"] in ("merged", "published", "rejected") or v["status"] == "completed":
+    if v["life"] == "rejected":
+        return REJECTED
+    if v["life"] in ("merged", "published") or v["status"] == "completed":
         return DONE
     if v["status"] == "running":
         return WORKING
@@ -32,7 +35,7 @@ def command_of(v: Mapping[str, Any]) -> str:
     if section == NEEDS_YOU:
         return _answer(v)
     return {READY: f"ralphy start {name}", WORKING: f"ralphy logs {name} -f", WAITS: f"ralphy why {name}",
-            DONE: f"ralphy report {name}"}[section]  # fmt: skip
+            DONE: f"ralphy report {name}", REJECTED: f"ralphy why {name}"}[section]  # fmt: skip
 
 
 def at_gate(v: Mapping[str, Any]) -> bool:
