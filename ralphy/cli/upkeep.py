@@ -67,14 +67,11 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
         raise InvalidInput("use one of --rm and --all", hint="--all deletes every unused lane")
     repository = call.repository()
     folder = lanes_folder(repository, call.settings(runs_checks=False).config.lanes, os.environ)
-    pool = Pool(repository, folder, None, "moderate")
-    try:
+    with closing(Pool(repository, folder, None, "moderate")) as pool:
         all_lanes = pool.listed()
         names = [lane.name for lane in all_lanes if not lane.pid] if is_all else _lanes_to_delete(all_lanes, removed)
         freed = pool.let_go(names)
         left = pool.listed() if names else all_lanes
-    finally:
-        pool.close()
     rows = [{"name": lane.name, "feature": lane.feature, "story": lane.story, "since": lane.since, "bytes": lane.bytes,
              "kept": lane.kept, "pid": lane.pid or None} for lane in left]  # fmt: skip
     gone = {lane.name for lane in all_lanes} - {lane.name for lane in left}
