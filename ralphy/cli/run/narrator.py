@@ -7,11 +7,10 @@ import time
 from contextlib import suppress
 
 from ralphy.cli.output import Output
-from ralphy.cli.run.dialogue import GateDialogue
 from ralphy.cli.run.live import Live, evidence_of
 from ralphy.cli.run.sentences import is_detail, rested, sentences, waited
 from ralphy.cli.terminal import clean
-from ralphy.engine.reactor import Dialogue, Patience
+from ralphy.engine.reactor import Patience
 from ralphy.engine.workspace.workspace import Workspace, base_branch
 from ralphy.errors import ExitCode
 from ralphy.git.commands import GitError
@@ -118,11 +117,6 @@ class Narrator:
     def _whose(self, event: Event) -> str:
         """The story of the event, where several agents work side by side."""
         return f"{event.story} " if event.story and self._workspace.config.lanes.jobs > 1 else ""
-
-    @property
-    def dialogue(self) -> Dialogue:
-        asked = GateDialogue(self._output, self._workspace, self._live)
-        return Dialogue(asked.ask, asked.take)
 
     def finished(self, rest: d.Rest) -> int:
         """Print the end of a run: where things stand, and what to do next. Gives the exit code."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ralphy.cli.ci import is_github
 from ralphy.cli.options import Invocation
 from ralphy.cli.report import reporting
-from ralphy.cli.run.dialogue import StoryDialogue
+from ralphy.cli.run.dialogue import GateDialogue, StoryDialogue
 from ralphy.cli.run.in_ci import telling_github, with_answers
 from ralphy.cli.run.live import Live
 from ralphy.cli.run.narrator import RESUMABLE, Narrator
@@ -71,15 +71,17 @@ class Runner:
     def run_one(self, w: Workspace, *, by_story: bool) -> int:
         """Run a feature until it rests; with `by_story`, ask after each story."""
         narrator = self.attend(w)
+        gate = GateDialogue(self._call.output, w, self.live)
+        dialogue = Dialogue(gate.ask, gate.take) if self._patience.gates else None
         stories = StoryDialogue(self._call.output, w, self.live) if by_story else None
 
         def work() -> int:
             with Lock(w.repository.checkout_dir / "lock", purpose_of(w.feature.name)), self.live:
                 if stories:
                     stories.begin()
-                rest = self._run(w, narrator.dialogue if self._patience.gates else None)
+                rest = self._run(w, dialogue)
                 while stories and isinstance(rest, Wait) and rest.story and stories.goes_on(rest.story):
-                    rest = self._run(w, narrator.dialogue)
+                    rest = self._run(w, dialogue)
             return narrator.finished(rest)
 
         return self.until_signal(work, narrator.interrupted)
