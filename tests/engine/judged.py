@@ -38,8 +38,9 @@ class Judged:
 class Repository:
     """A repository whose checks have run on its first tree; changes of it are judged one after the other."""
 
-    def __init__(self, tmp_path: Path, run: str, files: Mapping[str, str], **settings: Any) -> None:
-        checks = [{"name": "test", "run": run}]
+    def __init__(self, tmp_path: Path, run: str, files: Mapping[str, str], beside: str = "", **settings: Any) -> None:
+        """`beside` is the command of a second check."""
+        checks = [{"name": "test", "run": run}, *([{"name": "beside", "run": beside}] if beside else [])]
         verify = {"unproved": "off", "steering_files": "flag", **settings}
         self._project = build(tmp_path, story("US-001"), checks=checks, verify=verify)
         (self._project.repo / "check.py").unlink()

@@ -147,6 +147,14 @@ def test_the_tests_of_a_project_in_a_folder_are_a_proof(tmp_path: Path) -> None:
     assert (unproved(judged), judged.runs["red_first"]) == ([], 1)
 
 
+def test_a_check_of_another_project_is_no_test_of_the_story_that_proves_nothing(tmp_path: Path) -> None:
+    files = {**{f"api/{name}": text for name, text in PYTESTS.items()}, "web/run_tests.sh": "exit 0\n"}
+    repository = Repository(tmp_path, f"env -C api {PYTEST}", files, "env -C web sh run_tests.sh", **FLAG)
+    judged = repository.judge({"api/calc.py": WITH_MUL, f"api/{NEW}": GOOD})
+
+    assert (proof(judged)["tests"], judged.warnings) == ([f"api/{TOLD}"], ())
+
+
 def test_a_test_that_loops_forever_without_the_code_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from ralphy.checks.listing import FAILED, PASSED, XFAILED
+from ralphy.checks.narrowing import folder_of
+from ralphy.engine.lane_use.checks import argv
 from ralphy.engine.verify.baseline_records import tests_of
 from ralphy.engine.verify.case import Case, Verdict
 from ralphy.engine.verify.hollow_trees import emptied, with_new_names
@@ -24,15 +26,23 @@ _WHY = "it passes although no function does anything; before the story it failed
 def tests_ask_something(c: Case) -> Verdict | None:
     """Edited tests still notice when no function does anything; what new ones do not is said."""
     is_proved = c.own is not None and (c.own.is_proof or c.story.kind == "refactor")
-    blind = c.own.blind if c.own and is_proved else ()
-    edited = set(_edited(c))
-    tests = StoryTests.of(c)
+    edited, tests = set(_edited(c)), StoryTests.of(c)
+    elsewhere = set(_elsewhere(c, tests))
+    blind = [test for test in c.own.blind if test not in elsewhere] if c.own and is_proved else []
     trees = _hollow_trees(c, tests) if tests.files and (edited or blind) else []
     passing = _passing_on(c, tests, trees, {*edited, *blind} if trees else ())
     idle = [test for test in blind if test in passing]
     c.notes += [f"tests that prove nothing, as they pass although no function does anything: {listed_names(idle)}"
                 ] if idle else []  # fmt: skip
     return c.weigh([Finding(Kind.EMPTIED, f"{test} ({_WHY})") for test in _lost(c, tests, trees, edited & passing)])
+
+
+def _elsewhere(c: Case, tests: StoryTests) -> Iterator[str]:
+    """The checks that run in a folder, of another project say, in which none of the story's tests is."""
+    for check, _ in c.testing:
+        folder = folder_of(argv(check))
+        if folder and not any(test.path.startswith(f"{folder}/") for test in tests.own):
+            yield check.name
 
 
 def _hollow_trees(c: Case, tests: StoryTests) -> list[str]:
