@@ -155,6 +155,13 @@ def test_a_check_of_another_project_is_no_test_of_the_story_that_proves_nothing(
     assert (proof(judged)["tests"], judged.warnings) == ([f"api/{TOLD}"], ())
 
 
+def test_a_check_that_only_compiles_tests_is_no_test_that_proves_nothing(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, PYTEST, PYTESTS, "sh -c true mvn test-compile", **FLAG)
+    judged = repository.judge({**MUL, NEW: GOOD})
+
+    assert (proof(judged)["tests"], judged.warnings) == ([TOLD], ())
+
+
 def test_a_test_that_loops_forever_without_the_code_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,9 @@ from ralphy.testguard.substance import FileChange, is_test
 from ralphy.testguard.test_files import WrittenTest, assertions_in, tests_in
 from ralphy.testguard.test_keys import Key
 from ralphy.text.plain_text import as_utf8
+
+# Words of a command that runs tests; `mvn test-compile` and `gradle testClasses` only compile them.
+_TESTS = re.compile(r"test(?!-compile|Classes)")
 
 _MOST_BYTES = 500_000  # of a file; what is larger is no source
 MOST_REWRITTEN = 2_000  # files of a tree that is made to fail, or hollow
@@ -251,5 +255,5 @@ def checks_with_tests(w: Workspace, results: Sequence[CheckResult]) -> list[tupl
     by_name = {check.name: check for check in w.checks}
     pairs = [(by_name[result.name], result) for result in results if result.name in by_name]
     green = [pair for pair in pairs if pair[1].is_green]
-    run_tests = [pair for pair in green if pair[1].listing or any("test" in word for word in argv(pair[0]))]
+    run_tests = [pair for pair in green if pair[1].listing or any(map(_TESTS.search, argv(pair[0])))]
     return [*(run_tests or green), *(pair for pair in pairs if not pair[1].is_green and tests_of(pair[1]))]
