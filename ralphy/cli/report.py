@@ -72,7 +72,8 @@ def report(call: Invocation, feature: str | None, as_page: bool, opens: bool) ->
 def _open(call: Invocation, w: Workspace, value: Report) -> int:
     path = str(w.feature.file(PAGE))
     if not _lay_down(w, PAGE, in_html(value, minute)):
-        raise InvalidInput(f"{path} is not a report of Ralphy's", hint="print it: ralphy report --html")
+        hint = f"print it: ralphy report {w.feature.name} --html"
+        raise InvalidInput(f"{path} is not a report of Ralphy's", hint=hint)
     call.output.data(path, {})
     return open_in_browser(call, path)
 

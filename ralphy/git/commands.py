@@ -200,7 +200,7 @@ def discover(start: Path, env: Mapping[str, str] | None = None) -> Repository:
             raise EnvironmentProblem(f"{start} is a bare repository", hint="use a checkout") from error
         if "dubious ownership" in error.stderr:
             raise EnvironmentProblem(error.stderr.splitlines()[0], where=str(start)) from error
-        hint = "`ralphy -C DIR …` looks in another folder; `git init` makes a repository here"
+        hint = "`-C DIR` looks in another folder; `git init` makes a repository here"
         raise NotFound(f"{start} is not in a git repository", hint=hint) from error
     if len(answer) != 5:
         raise EnvironmentProblem("the repository's path has a line break", where=repr(str(start)))

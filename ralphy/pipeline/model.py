@@ -322,17 +322,16 @@ class InWork:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What belongs to this call of Ralphy alone; no session of Claude Code is meant. `began` and `until` are epoch
-    seconds; `last_step` ends the run after it.
+    """What belongs to this call of Ralphy alone (no session of Claude Code). `began` and `until` are epoch seconds.
 
-    `only` are the stories that it is for (ids and ranges), () for all. `over` are those that had ended (with how)
-    when a person last said to go on; None where nobody is asked after each story. `refused` is why a push failed,
-    with the exit code for that, `fatal` why no agent can run at all; `troubles` counts passing troubles of the
-    provider in a row, `active_s` the seconds that agents and checks worked, by step; `waited` is the moment that was
-    last waited for, whatever the clock says of it. `short_since` is since when the disk is full (0: there is),
-    `cut_short` why the open run is to be closed without counting, `times_cut` how often that was. `in_work` are the
-    runs that go on now, `ended_at` is when the last one ended, on the steady clock. `parts` is what was found of the
-    parts of landed stories and is not committed yet, `parts_s` how long a review waited for that.
+    `last_step` ends the run after it; `only` are the stories that it is for (ids and ranges), () for all. `over` are
+    those that had ended (with how) when a person last said to go on; None where nobody is asked after each story.
+    `refused` is why a push failed, with the exit code for that, `fatal` why no agent can run at all; `troubles` counts
+    passing troubles of the provider in a row, `active_s` the seconds that agents and checks worked, by step; `waited`
+    is the moment that was last waited for, whatever the clock says of it. `short_since` is since when the disk is full
+    (0: there is), `cut_short` why the open run is to be closed without counting, `times_cut` how often that was.
+    `in_work` are the runs that go on now, `ended_at` is when the last one ended, on the steady clock. `parts` was found
+    of the parts of landed stories and is not committed yet, `parts_s` is how long a review waited for that.
     """
 
     runs: int = 0

@@ -283,7 +283,7 @@ def test_outside_of_a_repository_the_programs_are_looked_at(tmp_path: Path, clau
     call.directory = tmp_path
     code, found = call.doctor()
     assert code == 5
-    assert "`ralphy -C DIR …`" in found["repository"]["fix"] and "`git init`" in found["repository"]["fix"]
+    assert "`-C DIR`" in found["repository"]["fix"] and "`git init`" in found["repository"]["fix"]
     assert found["python"]["said"].startswith(sys.version.split()[0])
 
 

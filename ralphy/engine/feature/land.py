@@ -166,8 +166,10 @@ def commit_documents(
     if s.tree.is_on_branch:
         about = f"{w.feature.name}/{story}" if story else w.feature.name
         return land(w, chore(w, f"{event} {about}", subject, s.tree.head, changed, end=end))
-    for name, data in changed.items():
-        if name != "prd.json" and data is not None:
+    written = {name: data for name, data in changed.items() if data is not None}
+    note_ours(w, ids_of(w, written))
+    for name, data in written.items():
+        if name != "prd.json":
             replace_file(w.feature.file(name), data)
     w.milestone("artifact_written")
     if prd:
@@ -188,9 +190,11 @@ def ensure_folder_files(w: Workspace) -> None:
         ".gitattributes": "progress.txt merge=union\n",
         "progress.txt": _NEW_LOG.format(w.iso_now),
     }
-    for name, text in texts.items():
-        if not w.feature.file(name).exists():
-            replace_file(w.feature.file(name), text.encode(), durable=False)
+    files = {name: text.encode() for name, text in texts.items() if not w.feature.file(name).exists()}
+    if files:
+        note_ours(w, ids_of(w, files))
+    for name, data in files.items():
+        replace_file(w.feature.file(name), data, durable=False)
 
 
 def _adoption(w: Workspace, new: NewCommit, merged: MergedEdits) -> tuple[str, str]:
