@@ -45,7 +45,7 @@ _WATCHES = re.compile(
 )
 _WATCHING = re.compile(r" (?:--watch(?:All)?|watch|dev)(?= |$)")
 _RUNNERS_THAT_END = {  # the beginning of a script that watches, and of its form that ends
-    "vitest": "vitest run",
+    "vitest": "vitest run --reporter=verbose",
     "jest": "jest",
     "mocha": "mocha",
     "react-scripts test": "react-scripts test --watchAll=false",

@@ -71,7 +71,8 @@ CHECKS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {**node(), "src/sum.test.mjs": "import assert from 'node:assert'\n"}, {"test": "node --test"},
     ),
     "node, tests of another runner": (
-        {**node(devDependencies={"vitest": "^3"}), "sum.test.js": "test('sum', f)\n"}, {"test": "npx vitest run"},
+        {**node(devDependencies={"vitest": "^3"}), "sum.test.js": "test('sum', f)\n"},
+        {"test": "npx vitest run --reporter=verbose"},
     ),
     "node, one test asks for node's runner": (
         {**node(devDependencies={"vitest": "^3"}), "test/add.js": "const { test } = require('node:test')\n"},
@@ -80,7 +81,7 @@ CHECKS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "jest without a script": ({**node(devDependencies={"jest": "29"}), "src/a.spec.tsx": ""}, {"test": "npx jest"}),
     "vitest by pnpm": (
         {**node(devDependencies={"vitest": "3"}), "src/a.test.ts": "", "pnpm-lock.yaml": ""},
-        {"test": "pnpm exec vitest run"},
+        {"test": "pnpm exec vitest run --reporter=verbose"},
     ),
     "bun": ({**node(), "a.test.ts": "import { test } from 'bun:test'"}, {"test": "bun test"}),
     "typescript": (typescript(), {"typecheck": "npx tsc --noEmit"}),
@@ -221,7 +222,7 @@ def test_nothing_known_gives_no_checks_and_says_what_was_looked_for(tmp_path: Pa
         ),
         ({"setup.py": "", "tests/test_a.py": UNITTEST, "tests/test_b.py": "import pytest\n"}, "python3 -m pytest -q"),
         ({"setup.py": "", "tests/test_a.py": "from unittest import mock\n"}, "python3 -m pytest -q"),
-        ({"manage.py": "", "requirements.txt": "Django\n", "app/tests.py": ""}, "python3 manage.py test"),
+        ({"manage.py": "", "requirements.txt": "Django\n", "app/tests.py": ""}, "python3 manage.py test -v 2"),
     ],
 )
 def test_the_python_test_command(tmp_path: Path, files: dict[str, str], run: str) -> None:
@@ -298,9 +299,9 @@ def test_a_script_that_never_ends_or_changes_files_is_no_check(tmp_path: Path) -
 ENDING = {
     "jest --watch --coverage": "npx jest --coverage",
     "jest --watchAll": "npx jest",
-    "vitest": "npx vitest run",
-    "vitest --coverage": "npx vitest run --coverage",
-    "vitest watch src": "npx vitest run src",
+    "vitest": "npx vitest run --reporter=verbose",
+    "vitest --coverage": "npx vitest run --reporter=verbose --coverage",
+    "vitest watch src": "npx vitest run --reporter=verbose src",
     "ng test": "npx ng test --watch=false --browsers=ChromeHeadless",
     "react-scripts test": "npx react-scripts test --watchAll=false",
     "vitest run": "npm test",
