@@ -265,6 +265,9 @@ def test_the_checks_are_run_once_where_a_storys_will_run(made: Make) -> None:
     project.commit("feat: break it", "src/bad.py")
     state, said = rows()["run test"]
     assert (state, "src/bad.py::works" in said.splitlines()[0]) == ("fail", True)
+    program(project.repo / ".git" / "hooks" / "pre-commit", "echo no licence; exit 1")
+    state, said = rows()["run pre-commit"]
+    assert (state, "no licence" in said) == ("fail", True)
 
 
 def test_settings_that_cannot_be_read_are_a_failure_and_the_rest_is_looked_at_all_the_same(

@@ -11,9 +11,8 @@ from ralphy.cli.options import Invocation
 from ralphy.cli.setup.findings import DoctorFinding, Place, fail, of_error, warn
 from ralphy.config.load import with_stack
 from ralphy.detect.stack import detect, example_check
-from ralphy.engine.lane_use.checks import CheckResult, run_checks
-from ralphy.engine.lane_use.lane_layout import lay_out_clean
-from ralphy.engine.verify.baseline import require_real_checks
+from ralphy.engine.lane_use.checks import CheckResult
+from ralphy.engine.verify.baseline import require_real_checks, run_all
 from ralphy.engine.verify.startable import missing, without_feature
 from ralphy.engine.workspace.workspace import Workspace
 from ralphy.errors import RalphyError
@@ -47,7 +46,8 @@ def checks_known(place: Place) -> DoctorFinding:
 
 
 def checks_run(call: Invocation) -> Iterator[tuple[str, DoctorFinding]]:
-    """Run the checks once on HEAD in the clean lane, and once on broken code, where they must fail."""
+    """Run the pre-commit hook and the checks once on HEAD, as a loop does before it pays an agent, and once on broken
+    code, where they must fail."""
     repository = call.repository()
     head = head_of(repository)
     if not head:
@@ -58,12 +58,10 @@ def checks_run(call: Invocation) -> Iterator[tuple[str, DoctorFinding]]:
         call.require_trusted()
         place = Place(repository, call.settings().config, os.environ)
         with workspace_of(place) as (w, _), Lock(repository.checkout_dir / "lock", "doctor"):
-            tree = w.objects.tree_of(head)
-            lay_out_clean(w, tree, head)
-            results = run_checks(w, "baseline", until_red=False)
+            results = run_all(w, head)
             yield from ((f"run {result.name}", _of_run(result)) for result in results)
             if any(result.is_green for result in results):
-                require_real_checks(w, tree, results)
+                require_real_checks(w, w.objects.tree_of(head), results)
                 yield "probe", DoctorFinding("the checks catch broken code")
     except (RalphyError, OSError) as error:
         yield "checks", of_error(error)

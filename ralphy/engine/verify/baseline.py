@@ -28,7 +28,7 @@ _PROBES = "probe.json"
 def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     """Run all checks on the tree as it stands, and record their results, before the first agent."""
     require_agent(w)
-    results = _run_all(w, snapshot.tree.head)
+    results = run_all(w, snapshot.tree.head)
     _require_ends(results)
     if again := ask_again(w, w.objects.tree_of(snapshot.tree.head), results, w.history.known_red):
         results = again.results
@@ -40,7 +40,7 @@ def take_baseline(w: Workspace, snapshot: Snapshot) -> None:
     record_baseline(w, snapshot.tree.code, results)
 
 
-def _run_all(w: Workspace, head: str) -> list[CheckResult]:
+def run_all(w: Workspace, head: str) -> list[CheckResult]:
     """The results of hook and checks for a commit in the clean lane; what they write there goes with the next tree."""
     lay_out_clean(w, w.objects.tree_of(head), head)
     hooked = ask_before_work(w, head)
