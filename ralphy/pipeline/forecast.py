@@ -138,7 +138,8 @@ def median(values: list[float]) -> float:
 
 def _left(s: Snapshot) -> list[str]:
     """Stories that a run is still to be spent on; failed and blocked ones wait for a person."""
-    return [story.id for story in s.prd.stories if story.is_open and story.id in _asked_for(s)]
+    wanted = _asked_for(s)
+    return [story.id for story in s.prd.stories if story.is_open and story.id in wanted]
 
 
 def _asked_for(s: Snapshot) -> frozenset[str]:

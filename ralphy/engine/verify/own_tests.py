@@ -137,8 +137,8 @@ def _red_first(c: Case) -> RedFirst:
     tests = StoryTests.of(c)
     base = c.w.objects.graft(c.green, tests.files)
     if c.story.kind == "refactor":
-        own = _compared(c, tests, NewNames(base, base))
-        return replace(own, tests=tuple(test for test in own.tests if test not in _known(c)), checks=())
+        own, known = _compared(c, tests, NewNames(base, base)), _known(c)
+        return replace(own, tests=tuple(test for test in own.tests if test not in known), checks=())
     names = with_new_names(c, base, says=True)
     own = _compared(c, tests, names)
     if own.is_proof or own.hidden or not own.blind:
