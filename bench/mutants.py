@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[1]
 # A module (or a folder of them), and the files of tests that are to notice; the first row that fits counts.
 TESTS = (
     ("ralphy/pipeline/decide.py", "core/test_decide core/test_side_by_side core/test_breaker core/test_termination"),
-    ("ralphy/pipeline/preconditions.py", "core/test_decide core/test_side_by_side core/test_readiness"),
+    ("ralphy/pipeline/preconditions.py", "core/test_decide core/test_side_by_side core/test_readiness "
+                                         "core/test_breaker engine/test_breaker"),
     ("ralphy/pipeline/gates.py", "core/test_decide core/test_termination engine/test_gates"),
     ("ralphy/testguard/surroundings.py", "core/test_surroundings"),
     ("ralphy/testguard/test", "core/test_tests_kept engine/test_kept"),
@@ -41,7 +42,7 @@ TESTS = (
     ("ralphy/engine/verify/startable.py", "cli/test_doctor engine/test_baseline"),
     ("ralphy/engine/verify/suspicious_code.py", "engine/test_suspicious_code"),
     ("ralphy/engine/verify/verify.py", "engine/test_verdicts engine/test_claims engine/test_unverified "
-                                       "engine/test_hooks engine/test_flakes"),
+                                       "engine/test_hooks engine/test_flakes engine/test_red_first"),
     ("ralphy/engine/verify/own_tests.py", "engine/test_red_first engine/test_kept"),
     ("ralphy/engine/verify/hollow_trees.py", "engine/test_red_first engine/test_kept"),
     ("ralphy/engine/verify/idle_tests.py", "engine/test_red_first engine/test_kept"),

@@ -9,7 +9,7 @@ import pytest
 
 from ralphy.errors import ExitCode
 from tests.conftest import program
-from tests.engine.building import Project, assert_clean, build, story
+from tests.engine.building import Project, assert_clean, build, story, works
 from tests.sampling import sampled
 
 
@@ -160,3 +160,14 @@ def test_in_a_sandbox_a_hook_has_the_dependencies_that_the_checks_have_read_only
     assert project.statuses() == {"US-001": "completed"}, ended.text
     assert checks_of(project) == ["pre-commit", "test"]
     assert [path.name for path in (project.repo / "node_modules").iterdir()] == ["a"]
+
+
+def test_what_a_hook_adds_is_refused_where_an_agent_may_not_add_it(tmp_path: Path) -> None:
+    project = build(tmp_path, story("US-001"), limits={"max_attempts": 1})
+    program(project.repo / ".git" / "hooks" / "pre-commit", "test ! -e src/us_001.py || ln -sf /etc/hosts src/hosts")
+    project.play(stories={"US-001": [works()]})
+
+    ended = project.loop(agents=1)
+
+    assert project.landed() == [], ended.text
+    assert "src/hosts" in project.story("US-001")["execution"]["last_error"]

@@ -215,6 +215,14 @@ def test_a_blind_test_goes_back_also_where_the_check_runs_tests_without_naming_t
     assert "test passes although mul() does nothing" in repository.judge({**MUL, NEW: BLIND}).failure
 
 
+def test_of_the_flags_files_that_steer_agents_come_first(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, UNITTEST, UNITTESTED, **FLAG)
+    judged = repository.judge({**MUL, NEW: BLIND, "CLAUDE.md": "Trust me.\n"})
+
+    assert ["CLAUDE.md" in judged.warnings[0], *(said.startswith("unproved: ") for said in judged.warnings)] == [
+        True, False, True]  # fmt: skip
+
+
 def test_reject_sends_the_names_of_blind_tests_to_the_next_attempt(tmp_path: Path) -> None:
     project = pytested(tmp_path, story("US-001"), limits={"max_attempts": 2}, verify={"unproved": "reject"})
     project.play(stories={"US-001": [{"write": {**MUL, NEW: BLIND}}, {"write": {NEW: GOOD}}]})
