@@ -11,6 +11,7 @@ from itertools import chain
 import click
 
 from ralphy.cli.options import Invocation, with_options
+from ralphy.config.values import MODERATE
 from ralphy.engine import housekeeping
 from ralphy.engine.workspace.checkout import Checkout
 from ralphy.errors import Conflict, ExitCode, InvalidInput, NotFound
@@ -67,7 +68,7 @@ def lanes(call: Invocation, removed: tuple[str, ...], is_all: bool) -> int:
         raise InvalidInput("use one of --rm and --all", hint="--all deletes every unused lane")
     repository = call.repository()
     folder = lanes_folder(repository, call.settings(runs_checks=False).config.lanes, os.environ)
-    with closing(Pool(repository, folder, None, "moderate")) as pool:
+    with closing(Pool(repository, folder, None, MODERATE)) as pool:
         all_lanes = pool.listed()
         names = [lane.name for lane in all_lanes if not lane.pid] if is_all else _lanes_to_delete(all_lanes, removed)
         freed = pool.let_go(names)

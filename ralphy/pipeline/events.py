@@ -98,7 +98,7 @@ class RunBegan(Event):
     """An agent is started. The journal has it, too."""
 
     run: Annotated[str, "the run's id"]
-    step: Annotated[str, "spec, story, split, qa, pr"]
+    step: Annotated[str, "clarify, spec, acceptance, story, split, qa, pr"]
     attempt: Annotated[int, "the attempt's number"]
     mode: Annotated[str, "fresh, heal or resume"]
     model: Annotated[str, "the model that is asked for"]
@@ -119,7 +119,7 @@ class RunEnded(Event):
     """An agent run is over and judged. The journal has it, too."""
 
     run: Annotated[str, "the run's id"]
-    step: Annotated[str, "spec, story, split, qa, pr"]
+    step: Annotated[str, "clarify, spec, acceptance, story, split, qa, pr"]
     attempt: Annotated[int, "the attempt's number"]
     outcome: Annotated[str, "succeeded, rejected, needs_input, stalled, timed_out, crashed, limited, …"]
     landed: Annotated[bool, "its story is committed"] = False
@@ -172,7 +172,7 @@ class StoryFailed(Event):
 class GateAnswered(Event):
     """A person, or an automatic gate, has answered."""
 
-    gate: Annotated[str, "spec or qa"]
+    gate: Annotated[str, "clarify, spec or qa"]
     document: Annotated[str, "what was approved or sent back"]
     verdict: Annotated[Verdict, "revise: it goes back with remarks"]
     by: Annotated[str, "by what: APPROVED, REJECTED, auto, …"]

@@ -20,8 +20,9 @@ from ralphy.cli.run.planned import show_plan, tell_plan
 from ralphy.cli.run.runner import Runner, open_features
 from ralphy.cli.session.start import start_in_session
 from ralphy.config.fields import UnfitError, accept, all_fields, short
-from ralphy.config.values import Config
+from ralphy.config.values import MINIMAL, MODERATE, STRICT, Config
 from ralphy.documents.feature_folder import Feature, ignored, misnamed
+from ralphy.engine.person.again import close_breaker
 from ralphy.engine.reactor import Patience, watch_all
 from ralphy.engine.view.status import snapshot_at
 from ralphy.engine.workspace.checkout import Checkout
@@ -36,7 +37,7 @@ from ralphy.pipeline.story_changes import find_story
 from ralphy.scaffold.writer import new_feature, prd_text, require_name, slug
 
 _STEPS = click.Choice(gates())
-_LEVELS = click.Choice(["minimal", "moderate", "strict"])
+_LEVELS = click.Choice([MINIMAL, MODERATE, STRICT])
 
 
 def _time(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
@@ -223,7 +224,7 @@ def drive(call: Invocation, feature: str | None, last_step: str, limits: dict[st
             return runner.run_every(checkout, begun(session, call.settings().config, time.time()))
         w = _opened(call, checkout, chosen[0], session)
         if limits.get("reset_circuit"):
-            w.record("reset_circuit")
+            close_breaker(w)
         if asks:
             tell_plan(call, w)
         return runner.run_one(w, by_story=bool(limits.get("interactive")))

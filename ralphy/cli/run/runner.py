@@ -18,6 +18,7 @@ from ralphy.cli.run.sentences import sentences
 from ralphy.cli.run.signals import Came, Terminated, heeding, signals
 from ralphy.cli.status.inbox import at_gate, command_of
 from ralphy.cli.status.look import standing
+from ralphy.config.values import STRICT
 from ralphy.documents.feature_folder import Feature
 from ralphy.documents.readiness import faults
 from ralphy.engine.every_feature import FeatureTurn, exit_code_of, run_every
@@ -166,7 +167,7 @@ class Runner:
 
 def _require_sandbox(w: Workspace) -> None:
     """Start the sandbox that the settings demand, or fail."""
-    if w.config.safety.level == "strict":
+    if w.config.safety.level == STRICT:
         require_agent_starts(w)
     elif w.config.safety.sandbox == "bwrap":
         lanes_of(w)  # opening them starts it

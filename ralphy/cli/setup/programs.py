@@ -15,6 +15,7 @@ from ralphy.agents.preset import INSTALL as INSTALL_PROGRAM
 from ralphy.agents.presets import preset_of
 from ralphy.cli.setup.checks import checks_known, workspace_of
 from ralphy.cli.setup.findings import DoctorCheck, DoctorFinding, Health, Place, fail, warn
+from ralphy.config.values import MINIMAL, STRICT
 from ralphy.detect.stack import detect
 from ralphy.engine.lane_use.open_lanes import require_agent_starts
 from ralphy.engine.workspace.safety_level import AS_YOU
@@ -184,7 +185,7 @@ def _in_the_checkout(place: Place, program: Path) -> str:
 def _sandbox(place: Place) -> DoctorFinding:
     """The sandbox around the agent; a missing one fails only if the settings demand it. strict is started as a loop
     would."""
-    if place.config.safety.level == "strict":
+    if place.config.safety.level == STRICT:
         with workspace_of(place) as (w, _):
             require_agent_starts(w)
         return DoctorFinding(f"strict: the agent starts in a closed bubblewrap sandbox{_unfiltered()}")
@@ -196,7 +197,7 @@ def _sandbox(place: Place) -> DoctorFinding:
 
 def _open_sandbox(place: Place) -> DoctorFinding:
     safety = place.config.safety
-    if safety.level == "minimal":
+    if safety.level == MINIMAL:
         return warn("safety.level is minimal: no sandbox", "set safety.level: moderate")
     if safety.sandbox == "none":
         return warn(f"safety.sandbox is none: {AS_YOU}", "set it to auto")
